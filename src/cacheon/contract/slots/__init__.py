@@ -1,0 +1,46 @@
+"""The eleven slots, as data."""
+
+import difflib
+
+from cacheon.contract.slots import (
+    all_reduce,
+    ar_residual_rmsnorm,
+    decode,
+    fused_experts,
+    fused_experts_reduce,
+    moe_finalize_ar_rmsnorm,
+    msa_block_score,
+    msa_prefill_block_score,
+    rmsnorm,
+    sdpa,
+    silu_and_mul,
+)
+from cacheon.contract.slots.model import Slot
+from cacheon.records.errors import InputError
+
+SLOTS: dict[str, Slot] = {
+    module.SLOT.name: module.SLOT
+    for module in (
+        silu_and_mul,
+        rmsnorm,
+        sdpa,
+        decode,
+        msa_block_score,
+        msa_prefill_block_score,
+        fused_experts,
+        fused_experts_reduce,
+        all_reduce,
+        ar_residual_rmsnorm,
+        moe_finalize_ar_rmsnorm,
+    )
+}
+
+
+def slot(name: str) -> Slot:
+    """The slot of this name. Raises InputError, with near names, where there is none."""
+    found = SLOTS.get(name)
+    if found is None:
+        near = difflib.get_close_matches(name, SLOTS, n=2)
+        known = f"one of {', '.join(near)}" if near else "a slot of `cacheon slots`"
+        raise InputError(place="slot", expected=known, got=repr(name))
+    return found

@@ -1,0 +1,284 @@
+"""From what was seen to the rule that names it. Nothing here decides whether a case
+fails: that is settled before; here it is said in words."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import torch
+
+from cacheon.contract.slots.model import Slot
+from cacheon.engine.grader.compare import measure
+from cacheon.engine.grader.judging import Judgement
+from cacheon.engine.grader.session import Lost, Refused
+from cacheon.engine.outcome import Finding, OrderName, Place, Stage
+from cacheon.engine.protocol import Done, Ended, Where
+from cacheon.engine.slab import GUARD, GUARD_BYTE
+
+Values = Mapping[str, torch.Tensor]
+
+_CAPTURE_RULES = (
+    ("host read", ("CUDA error: operation not permitted when stream is capturing",), "CG101"),
+    ("copy", ("Cannot copy between CPU and CUDA tensors during CUDA graph capture",), "CG102"),
+    ("unjoined", ("unjoined work", "UnjoinedWork"), "CG401"),
+    ("compile", ("compil", "nvcc", "autotun", "Inductor"), "CG502"),
+)
+_HOST_READS = (
+    "item(",
+    ".tolist(",
+    "bool(",
+    "float(",
+    "int(",
+    "if ",
+    "while ",
+    "print(",
+    "nonzero",
+    ".unique(",
+    "masked_select",
+    "repeat_interleave",
+    ".numpy(",
+    ".cpu(",
+    "assert ",
+)
+
+
+@dataclass
+class Evidence:
+    """What surrounds a wrong answer.
+
+    `earlier` are expected answers of other calls and rounds, oldest first; `last` those
+    of this call's round before. `elsewhere`: an output that this call was not given has
+    changed. `early`: the same call is right once its inputs lie ready beforehand."""
+
+    stage: Stage
+    order: OrderName
+    entry: str
+    returned: bool = False
+    elsewhere: bool = False
+    early: bool = False
+    call: int = -1
+    passed: int = 0
+    perturbed: bool = False
+    earlier: Sequence[Values] = field(default_factory=list)
+    last: Values | None = None
+    context: str = ""
+
+
+def place_of(where: Where | None) -> Place | None:
+    if where is None:
+        return None
+    return Place(file=where.file, line=where.line, function=where.function, source=where.source)
+
+
+def from_refusal(refusal: Refused, order: OrderName) -> Finding:
+    """An exception that a command met."""
+    reply, stage = refusal.reply, refusal.stage
+    text = f"{reply.kind}: {reply.message}"[:600]
+    return Finding(
+        rule=reply.rule or _rule_of_exception(refusal),
+        stage=stage,
+        message=text,
+        place=place_of(reply.where),
+        order=order,
+    )
+
+
+def _rule_of_exception(refusal: Refused) -> str:
+    reply, stage = refusal.reply, refusal.stage
+    if stage == "load":
+        return "CG806"
+    if stage == "warmup":
+        return "CG501"
+    if stage not in ("capture",):
+        return "CG801"
+    text = f"{reply.kind}: {reply.message}"
+    source = reply.where.source if reply.where else ""
+    for _, fragments, rule in _CAPTURE_RULES[1:]:
+        if any(fragment in text for fragment in fragments):
+            return rule
+    if "synchronize" in source or ".query(" in source:
+        return "CG105"
+    if "process group" in text or "new_group" in source or "process_group" in source:
+        return "CG601"
+    if "AcceleratorError" in reply.kind or "CUDA error" in text:
+        if any(word in source for word in _HOST_READS):
+            return "CG101"
+        if "tensor(" in source or "copy_(" in source or ".to(" in source or ".cuda(" in source:
+            return "CG102"
+        if "stream" in source.lower() or "event" in source.lower():
+            return "CG403"
+        return "CG101" if reply.where else "CG505"
+    return "CG801" if reply.where else "CG505"
+
+
+_GRAPH_RULES = {
+    "host": ("CG404", "a host node: the graph would call back into the CPU"),
+    "allocation": ("CG503", "an allocation node: the graph would allocate at each replay"),
+    "free": ("CG503", "a free node: the graph would free memory at each replay"),
+    "conditional": ("CG506", "a conditional node: what runs would depend on device values"),
+    "host copy": ("CG305", "a copy that reads or writes host memory"),
+}
+
+
+def from_graph(done: Done, order: OrderName, entry: str) -> Finding | None:
+    """What a captured graph shows before it is ever replayed."""
+    for thing in done.suspicious:
+        rule, words = _GRAPH_RULES.get(thing, ("CG505", thing))
+        return Finding(rule=rule, stage="capture", message=f"the graph holds {words}", order=order)
+    empty = [number for number, nodes in enumerate(done.nodes) if nodes == 0]
+    if empty:
+        message = f"{entry} added no node to the graph (call {empty[0]} of {len(done.nodes)})"
+        return Finding(rule="CG402", stage="capture", message=message, order=order)
+    return None
+
+
+def from_judgement(slot: Slot, judgement: Judgement, evidence: Evidence) -> Finding:
+    """A wrong answer."""
+    rule, words = _explain(slot, judgement, evidence)
+    prefix = f"{evidence.context}: " if evidence.context else ""
+    if evidence.call >= 0:
+        replays = f" after {evidence.passed} right ones" if evidence.passed else ""
+        prefix += f"call {evidence.call} of the graph{replays}: "
+    return Finding(
+        rule=rule, stage=evidence.stage, message=(prefix + words)[:900], order=evidence.order
+    )
+
+
+def _explain(slot: Slot, judgement: Judgement, evidence: Evidence) -> tuple[str, str]:
+    name = judgement.name
+    if judgement.fault == "input":
+        return "CG202", f"input {name} is not what it was before the call"
+    if judgement.fault == "guard":
+        return "CG204", _broken_guard(judgement)
+    poison = _poisoned(judgement)
+    if judgement.fault == "early":
+        return "CG401", (f"a consumer on the caller's stream read {name} before it was complete")
+    if poison is not None:
+        share = float(poison.float().mean())
+        if share == 1.0:
+            return _nothing_written(name, evidence)
+        if share > 0.0:
+            return "CG203", f"{100 * share:.1f} % of {name} still poisoned, {pattern(poison)}"
+    if evidence.early:
+        return (
+            "CG401",
+            f"{name} is right only where the inputs lie ready before the call: work "
+            "on a stream that does not wait for the caller's",
+        )
+    return _wrong_values(slot, judgement, evidence)
+
+
+def _nothing_written(name: str, evidence: Evidence) -> tuple[str, str]:
+    if evidence.elsewhere:
+        return "CG205", f"nothing was written to {name}, but an output of an earlier call changed"
+    if evidence.returned:
+        return "CG206", f"{evidence.entry} returned a value and wrote nothing to {name}"
+    return "CG201", f"nothing was written to {name}"
+
+
+def _wrong_values(slot: Slot, judgement: Judgement, evidence: Evidence) -> tuple[str, str]:
+    measured = judgement.measured
+    words = f"{judgement.name}: {measured.reason}" if measured else judgement.name
+    actual = _answer(judgement)
+    if actual is not None:
+        if evidence.last and _alike(slot, judgement, actual, evidence.last):
+            return "CG303", f"{words}; it is the right answer of the replay before"
+        for values in evidence.earlier:
+            if _alike(slot, judgement, actual, values):
+                return "CG301", f"{words}; it is the right answer for earlier inputs"
+    if evidence.stage in ("replay", "perturb", "burst", "soak"):
+        if evidence.stage == "soak":
+            return "CG701", words
+        if evidence.perturbed:
+            return "CG302", f"{words}; it was right before memory was disturbed"
+        return "CG304", words
+    if measured and measured.nonfinite:
+        return "CG803", words
+    if measured and measured.structural:
+        return "CG804", words
+    return "CG802", words
+
+
+def _alike(slot: Slot, judgement: Judgement, actual: torch.Tensor, values: Values) -> bool:
+    """Whether an answer would be right for these other expected values."""
+    expected = values[judgement.name].unsqueeze(0)
+    measured, _ = measure(slot, judgement.case, judgement.name, expected, actual.unsqueeze(0))
+    return measured[0].ok
+
+
+def _answer(judgement: Judgement) -> torch.Tensor | None:
+    if judgement.answers is None:
+        return None
+    return judgement.answers.output.cells(judgement.answers.rows)[judgement.row]
+
+
+def _poisoned(judgement: Judgement) -> torch.Tensor | None:
+    """bool (shape): cells that hold the poison's very bits."""
+    answers = judgement.answers
+    if answers is None or judgement.fault == "input":
+        return None
+    cells = answers.output.cells(answers.rows)[judgement.row]
+    width = {2: torch.int16, 4: torch.int32}[cells.element_size()]
+    return cells.view(width) == -1
+
+
+def pattern(mask: torch.Tensor) -> str:
+    """Which cells of (…, columns) a mask names, in a few words."""
+    rows = mask.reshape(-1, mask.shape[-1])
+    height, width = rows.shape
+    by_column, by_row = rows.all(0), rows.all(1)
+    any_column, any_row = rows.any(0), rows.any(1)
+    if bool((by_row == any_row).all()):
+        bad = any_row.nonzero().flatten().tolist()
+        if bad == list(range(bad[0], height)):
+            return f"the last {len(bad)} of {height} rows" if bad[0] else "every row"
+        return f"row {bad[0]}" if len(bad) == 1 else f"{len(bad)} of {height} rows"
+    if bool((by_column == any_column).all()):
+        bad = any_column.nonzero().flatten().tolist()
+        steps = {b - a for a, b in pairwise(bad)}
+        if steps == {2} and len(bad) >= width // 2:
+            return "every second column"
+        if bad == list(range(bad[0], width)):
+            return f"the last {len(bad)} of {width} columns"
+        return f"{len(bad)} of {width} columns"
+    return "scattered cells"
+
+
+def _broken_guard(judgement: Judgement) -> str:
+    answers = judgement.answers
+    if answers is None:
+        return f"a cell outside {judgement.name} was written"
+    row = answers.rows[judgement.row]
+    if bool((row[:GUARD] != GUARD_BYTE).any()):
+        return f"a cell before the first of {judgement.name} was written"
+    after = row[GUARD + answers.output.nbytes :]
+    written = (after != GUARD_BYTE).nonzero().flatten()
+    if written.numel():
+        return f"a cell {int(written[0])} bytes past the last of {judgement.name} was written"
+    return f"a cell in the gaps between the rows of {judgement.name} was written"
+
+
+def from_loss(lost: Lost, ended: Ended, order: OrderName) -> Finding:
+    """A worker that is gone."""
+    said = ended.output.strip().splitlines()
+    tail = f"; it printed: {said[0][:200]}" if said else ""
+    if lost.how == "hung":
+        return Finding(
+            rule="CG104",
+            stage=lost.stage,
+            message=f"no answer: {lost.detail}",
+            place=place_of(ended.where),
+            order=order,
+        )
+    if lost.how == "garbled":
+        message = f"the worker's answer is no message: {lost.detail}"
+        return Finding(rule="CG903", stage=lost.stage, message=message, order=order)
+    if lost.how == "sticky":
+        rule = "CG302" if lost.stage in ("perturb", "soak", "replay") else "CG901"
+        message = f"the device context is lost: {lost.detail}"
+        return Finding(rule=rule, stage=lost.stage, message=message[:600], order=order)
+    if ended.signal >= 0:
+        message = f"the candidate's process died by signal {ended.signal}{tail}"
+        return Finding(rule="CG901", stage=lost.stage, message=message[:600], order=order)
+    message = f"the candidate's process left with status {ended.status}{tail}"
+    return Finding(rule="CG902", stage=lost.stage, message=message[:600], order=order)

@@ -1,0 +1,130 @@
+"""What has been seen of each case so far, and the row that is made of it."""
+
+from cacheon.contract.case import Case
+from cacheon.engine.outcome import (
+    CaseRow,
+    FailureClass,
+    Finding,
+    OrderName,
+    OrderResult,
+    Stage,
+    Status,
+)
+
+CLASS_OF: dict[Stage, FailureClass] = {
+    "load": "eager",
+    "prepare": "eager",
+    "warmup": "eager",
+    "eager": "eager",
+    "capture": "capture",
+    "replay": "replay",
+    "perturb": "replay",
+    "burst": "replay",
+    "soak": "replay",
+}
+"""The class of a failure by the stage it shows in."""
+
+
+_NOT_ANSWERS = {"CG104", "CG901", "CG902", "CG903", "CG904", "CG806", "CG805"}
+
+
+class Tally:
+    """How far one order of one case has come."""
+
+    def __init__(self) -> None:
+        self.stages: list[Stage] = []
+        self.replays_completed = 0
+        self.replays_passed = 0
+        self.soak_completed = 0
+        self.soak_passed = 0
+
+    def passed(self, stage: Stage) -> None:
+        if stage not in self.stages:
+            self.stages.append(stage)
+
+
+class Page:
+    """Everything seen of one case."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.findings: list[Finding] = []
+        self.tallies: dict[OrderName, Tally] = {}
+        self.max_abs = 0.0
+        self.max_relative = 0.0
+        self.company: str = ""
+        self.nodes: dict[str, int] = {}
+        self.notes: list[str] = []
+        self.infrastructure = ""
+        self.needs_cuda = False
+        self.unplaced = False
+        """The failure was an exception without a line of the candidate."""
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.findings)
+
+    @property
+    def settled(self) -> bool:
+        """Nothing more is to be learnt of this case."""
+        return self.failed or bool(self.infrastructure) or self.needs_cuda
+
+    @property
+    def comparable(self) -> bool:
+        """The failure is a wrong answer, not an exception and not a lost worker: whether
+        it also shows alone tells something."""
+        rule = self.findings[0].rule
+        return self.findings[0].place is None and not self.unplaced and rule not in _NOT_ANSWERS
+
+    def tally(self, order: OrderName) -> Tally:
+        return self.tallies.setdefault(order, Tally())
+
+    def restart(self, order: OrderName) -> None:
+        self.tallies[order] = Tally()
+
+    def note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def measure(self, max_abs: float, max_relative: float) -> None:
+        self.max_abs = max(self.max_abs, max_abs)
+        self.max_relative = max(self.max_relative, max_relative)
+
+    def row(self) -> CaseRow:
+        status: Status = "ok"
+        failure: FailureClass = "none"
+        if not self.case.applicable:
+            status, failure = "not_applicable", "not_applicable"
+        elif self.findings:
+            status = "fail"
+            failure = CLASS_OF[self.findings[0].stage]
+        elif self.infrastructure or not self.tallies:
+            status = "incomplete"
+        company = {"alone": "alone", "company": "company"}.get(self.company, "")
+        return CaseRow(
+            label=self.case.label,
+            descriptor=self.case.descriptor,
+            origin=self.case.origin,
+            applicable=self.case.applicable,
+            status=status,
+            failure=failure,
+            stage=self.findings[0].stage if self.findings else None,
+            findings=tuple(self.findings),
+            orders=tuple(
+                OrderResult(
+                    order=order,
+                    stages=tuple(tally.stages),
+                    replays_completed=tally.replays_completed,
+                    replays_passed=tally.replays_passed,
+                    soak_completed=tally.soak_completed,
+                    soak_passed=tally.soak_passed,
+                )
+                for order, tally in self.tallies.items()
+            ),
+            max_abs=self.max_abs.hex() if self.tallies else "",
+            max_relative=self.max_relative.hex() if self.tallies else "",
+            company=company,  # type: ignore[arg-type]
+            nodes=self.nodes,
+            notes=tuple(self.notes),
+            infrastructure=self.infrastructure if status == "incomplete" else "",
+        )

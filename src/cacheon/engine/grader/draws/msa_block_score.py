@@ -1,0 +1,155 @@
+"""Draws for attention.msa_block_score: rows whose k best blocks are beyond doubt.
+
+What is published is the overlap of the k best blocks, so a fault must move a block across
+the cut, or make a visible block invisible or the reverse. In units of |Σ q|, the score of
+an ordinary key is standard normal; a *winner* scores 8.5 to 10.5, a *decoy* 6, a *trap*
+(every key beyond the length) 14. A decoy hides what holds it down: leave out or count
+twice one head, or leave out one quarter of the columns, and some decoy passes every
+winner.
+"""
+
+import torch
+
+from cacheon.contract.case import Case
+from cacheon.engine.grader.draws.source import ELEMENT_TYPES, DrawKey, Extreme, Source, digest
+
+BEST = 8
+WINNER, WINNER_SPREAD = 8.5, 2.0
+DECOY, HIDDEN, TRAP = 6.0, 9.0, 14.0
+QUARTERS = 4
+
+
+def inputs(
+    case: Case, key: DrawKey, extreme: Extreme, device: torch.device
+) -> dict[str, torch.Tensor]:
+    """q (B, Hq, D), index_k (B, S, 1, D), seq_lens int32 (B)."""
+    spec = case.tensor("index_k")
+    dtype = ELEMENT_TYPES[spec.dtype]
+    batch, cache, _, head_dim = spec.shape
+    block = int(case.scalars["block_size"])
+    blocks = cache // block
+    source = Source.of(key, device)
+    index_k = source.normal("index_k", spec.shape, dtype)
+    q = source.normal("q", case.tensor("q").shape, dtype)
+    source.scatter_zeros("index_k", index_k)
+    source.scatter_zeros("q", q)
+
+    row = torch.arange(batch, device=device)
+    length, tail_wins = lengths(batch, cache, block, key.round, extreme, source)
+    tail = (length - 1) // block
+    heads = q.to(torch.float32)
+    query = heads.sum(1)
+    unit = query / query.square().sum(-1, keepdim=True)  # a · unit scores a
+
+    # Which blocks win: a run of them that moves on by one from row to row and from round
+    # to round; the tail apart, which the length decides.
+    column = torch.arange(blocks, device=device)
+    start = digest(key.seed, key.slot, key.case) % max(blocks, 1) + key.round + row
+    turn = (column - start[:, None]) % tail.clamp(min=1)[:, None]
+    before_tail = column < tail[:, None]
+    wins = (turn < BEST - tail_wins.to(torch.int64)[:, None]) & before_tail
+    tall = query.norm(dim=-1)
+
+    paged = index_k.view(batch, blocks, block, head_dim)
+    decoys = (_decoys(heads, query) * tall[:, None, None]).to(dtype)
+    decoys = decoys[:, :block]
+    first = source.pick("decoys", block - decoys.shape[1] + 1)
+    page = paged[:, :, first : first + decoys.shape[1]]
+    lost = (before_tail & ~wins)[:, :, None, None]
+    page.copy_(torch.where(lost, decoys[:, None], page))
+
+    height = source.uniform("height", (batch, blocks), 0.0, WINNER_SPREAD, torch.float32) + WINNER
+    winner = ((height * tall[:, None])[:, :, None] * unit[:, None]).to(dtype)
+    place = _places(source, batch, blocks, block, key.round)
+    here = (row[:, None], column[None], place)
+    paged[here] = torch.where(wins[:, :, None], winner, paged[here])
+
+    flat = index_k.view(batch, cache, head_dim)
+    trap = (unit * (TRAP * tall)[:, None]).to(dtype)
+    beyond = torch.arange(cache, device=device) >= length[:, None]
+    torch.where(beyond[:, :, None], trap[:, None], flat, out=flat)
+    last = length - 1
+    flat[row, last] = torch.where(tail_wins[:, None], winner[row, tail], flat[row, last])
+    return {"q": q, "index_k": index_k, "seq_lens": length.to(torch.int32)}
+
+
+def lengths(
+    batch: int, cache: int, block: int, turn: int, extreme: Extreme, source: Source
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Lengths, int64 (B) in [1, S], and whether the last visible key is a winner, bool (B).
+
+    A row whose number and round add up to an even one ends just after the start of a
+    block, so that a length one too short makes that block invisible; the others end with
+    a block, so that a length one too long makes the next one visible. Every other pair of
+    rows ends inside a block instead: on a winner, or on an ordinary key before the traps.
+    """
+    row = torch.arange(batch, device=source.device)
+    blocks = cache // block
+    opens = (row + turn) % 2 == 0
+    if extreme == "minimal":
+        return torch.where(opens, 1, min(2, cache)), torch.ones_like(opens)
+    if extreme == "maximal":
+        shorter = cache - block if blocks > 1 else max(1, cache - 1)
+        return torch.where(opens, cache, shorter), torch.ones_like(opens)
+    inside = row // 2 % 2 == 1
+    unit = source.uniform("seq_lens", (2, batch), 0.0, 1.0, torch.float64)
+    # Only rows of more than BEST visible blocks rank anything; one row in four may be short.
+    whole_low = torch.where(opens, BEST, BEST + 1).clamp(max=blocks - 1)
+    whole_low = torch.where(row // 2 % 4 == 3, min(1, blocks - 1), whole_low)
+    whole = whole_low + (unit[0] * (blocks - whole_low)).to(torch.int64)
+    whole = whole.clamp(max=blocks - 1)
+    part = 1 + (unit[1] * (block - 2)).to(torch.int64)
+    part = part.clamp(max=max(1, block - 2)) if block > 1 else torch.zeros_like(part)
+    length = torch.where(inside, whole * block + 1 + part, whole * block + opens.to(torch.int64))
+    # A cache of one block has no whole block to end with.
+    length = torch.where(length < 1, 1 + part, length)
+    # With one block more than the best, either the tail or another block is left out; the
+    # tail shows a length, the other block a head.
+    narrow = (length - 1) // block == BEST
+    return length, torch.where(inside, opens, ~opens | (narrow & (row % 2 == 0)))
+
+
+def poison(case: Case, key: DrawKey, device: torch.device) -> dict[str, torch.Tensor]:
+    """seq_lens int32 (B): valid, and different from whatever `inputs` draws for the same
+    round, whichever the extreme, where S allows."""
+    batch, cache = case.tensor("index_k").shape[:2]
+    block = int(case.scalars["block_size"])
+    row = torch.arange(batch, device=device)
+    opens = (row + key.round) % 2 == 0
+    # Above 2 and inside the first block, where the caches of several blocks never end.
+    other = min(3, block, cache) if cache > block else 2
+    return {"seq_lens": torch.where(opens, min(other, cache), cache).to(torch.int32)}
+
+
+def _decoys(heads: torch.Tensor, query: torch.Tensor) -> torch.Tensor:
+    """Keys (B, 2 · (Hq + 4), D) that score DECOY in all, of that -HIDDEN or HIDDEN in one
+    head or one quarter of the columns; to be scaled by |query|.
+
+    heads (B, Hq, D) and their sum query (B, D), float32. For a part p of the query (a
+    head, or the query cut to a quarter) the key is a · query + b · p with a, b from two
+    equations, query · key and p · key.
+    """
+    head_dim = heads.shape[2]
+    column = torch.arange(head_dim, device=heads.device) * QUARTERS // head_dim
+    quarter = column == torch.arange(QUARTERS, device=heads.device)[:, None]
+    parts = torch.cat([heads, query[:, None] * quarter], dim=1)
+    parts = torch.cat([parts, parts], dim=1)
+    hidden = torch.full((parts.shape[1],), HIDDEN, device=heads.device)
+    hidden[: parts.shape[1] // 2].neg_()
+    whole = query.square().sum(-1, keepdim=True)
+    own = parts.square().sum(-1)
+    cross = torch.einsum("bpd,bd->bp", parts, query)
+    # Where a part is nearly the whole (one head only) there is nothing to hide; the key
+    # then only shrinks.
+    determinant = torch.maximum(whole * own - cross.square(), 0.05 * whole * own).clamp(min=1e-6)
+    a = (DECOY * own - hidden * cross) / determinant
+    b = (hidden * whole - DECOY * cross) / determinant
+    return a.unsqueeze(-1) * query[:, None] + b.unsqueeze(-1) * parts
+
+
+def _places(source: Source, batch: int, blocks: int, block: int, turn: int) -> torch.Tensor:
+    """Where in its block a winner lies, int64 (B, blocks): first, last or anywhere."""
+    anywhere = source.integers("place", (batch, blocks), 0, block - 1)
+    row = torch.arange(batch, device=source.device)[:, None]
+    kind = (torch.arange(blocks, device=source.device) + row + turn) % 3
+    return torch.where(kind == 0, 0, torch.where(kind == 1, block - 1, anywhere))

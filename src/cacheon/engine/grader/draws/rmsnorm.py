@@ -1,0 +1,41 @@
+"""Draws for norm.rmsnorm: rows of very different scales."""
+
+import torch
+
+from cacheon.contract.case import Case
+from cacheon.engine.grader.draws.source import ELEMENT_TYPES, DrawKey, Extreme, Source
+
+SMALL, LARGE = 1e-3, 1e3
+"""mean x² of a small row is eps: without eps the answer grows by a factor 1.41. In a
+large row a square that is kept in float16 overflows."""
+
+
+def weights(
+    shapes: dict[str, tuple[int, ...]], dtype: torch.dtype, source: Source
+) -> dict[str, torch.Tensor]:
+    """weight (H), positive, far enough from 1 that leaving it out shows."""
+    return {"weight": source.uniform("weight", shapes["weight"], 0.5, 1.5, dtype)}
+
+
+def inputs(
+    case: Case, key: DrawKey, extreme: Extreme, device: torch.device
+) -> dict[str, torch.Tensor]:
+    """x (T, H).
+
+    Row i of round r has the scale 1e-3 where i + r is even, else 1 or 1e3 in turn: every
+    row, also an only one, is a small row in one of any two consecutive rounds.
+    """
+    spec = case.tensor("x")
+    source = Source.of(key, device)
+    x = source.normal("x", spec.shape, ELEMENT_TYPES[spec.dtype])
+    source.scatter_zeros("x", x)
+    row_scales(x, key.round)
+    return {"x": x}
+
+
+def row_scales(x: torch.Tensor, turn: int) -> None:
+    """Scale the rows of x (rows, H) in place: 1e-3, 1, 1e-3, 1e3, and again, beginning at
+    `turn`."""
+    first = -turn % 4
+    x[first % 2 :: 2].mul_(SMALL)
+    x[(first + 3) % 4 :: 4].mul_(LARGE)

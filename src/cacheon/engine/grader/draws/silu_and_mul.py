@@ -1,0 +1,22 @@
+"""Draws for activation.silu_and_mul: normal values, zeros of both signs, and some large
+enough (about ±30) for a careless exponential to overflow."""
+
+import torch
+
+from cacheon.contract.case import Case
+from cacheon.engine.grader.draws.source import ELEMENT_TYPES, DrawKey, Extreme, Source
+
+LARGE_STRIDE = 127
+LARGE = 8.0
+
+
+def inputs(
+    case: Case, key: DrawKey, extreme: Extreme, device: torch.device
+) -> dict[str, torch.Tensor]:
+    """x (T, 2d). There is no length and no routing: `extreme` changes nothing."""
+    spec = case.tensor("x")
+    source = Source.of(key, device)
+    x = source.normal("x", spec.shape, ELEMENT_TYPES[spec.dtype])
+    x.view(-1)[source.pick("large", LARGE_STRIDE) :: LARGE_STRIDE].mul_(LARGE)
+    source.scatter_zeros("x", x)
+    return {"x": x}

@@ -1,0 +1,106 @@
+"""Is an answer right? Guards, inputs, snapshot and values of one call, on our own copy."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import torch
+
+from cacheon.contract.case import Case
+from cacheon.contract.slots.model import Slot
+from cacheon.engine.grader.buffers import Answers, CallBuffers
+from cacheon.engine.grader.compare import Measured, measure
+
+Values = Mapping[str, torch.Tensor]
+
+
+class Judgement(NamedTuple):
+    """What is wrong with one call's answers, if anything.
+
+    `row` is the ring row that is wrong, -1 for what concerns them all. `answers`,
+    `expected` and `wrong` (bool, a cell) let the attribution look closer."""
+
+    case: Case
+    ok: bool
+    fault: str
+    """One of: input, guard, early, value; empty where nothing is wrong."""
+    name: str
+    row: int
+    measured: Measured | None
+    max_abs: float
+    max_relative: float
+    answers: Answers | None
+    expected: torch.Tensor | None
+    wrong: dict[str, torch.Tensor]
+
+
+def judge(
+    slot: Slot,
+    case: Case,
+    buffers: CallBuffers,
+    expected: Values,
+    last_values: Values,
+    rows: int,
+) -> Judgement:
+    """Judge the first `rows` rows of a call's log.
+
+    `expected` maps output to (rows, *shape); `last_values` is what the last row's inputs
+    held. 1. The inputs are bit for bit what was put in. 2. Nothing outside the output's
+    cells was written, in the output or in any snapshot. 3. The output, once the device was
+    idle, is what the last snapshot holds: else a consumer on the caller's stream read too
+    early. 4. Every snapshot is right."""
+    collected = buffers.collect()
+    flags = [buffers.inputs_unchanged(last_values)]
+    for answers in collected:
+        last = answers.rows[rows - 1]
+        flags.append((answers.settled == last).all().reshape(1))
+        flags.append(answers.output.guards_intact(answers.rows[:rows]))
+        flags.append(answers.output.guards_intact(answers.settled.unsqueeze(0)))
+    told = _tell(flags)
+    for name, unchanged in zip(buffers.inputs, told[0], strict=True):
+        if not unchanged:
+            return _wrong(case, "input", name, rows - 1, collected[0], None)
+    measured_all: list[tuple[Answers, list[Measured]]] = []
+    worst_abs, worst_relative = 0.0, 0.0
+    masks: dict[str, torch.Tensor] = {}
+    for number, answers in enumerate(collected):
+        name = answers.output.tensor.name
+        settled, logged, final = told[1 + 3 * number : 4 + 3 * number]
+        if not all(logged) or not final[0]:
+            row = logged.index(False) if False in logged else rows - 1
+            return _wrong(case, "guard", name, row, answers, expected[name][row])
+        cells = answers.output.cells(answers.rows[:rows])
+        measured, mask = measure(slot, case, name, expected[name], cells)
+        masks[name] = mask
+        measured_all.append((answers, measured))
+        if not settled[0]:
+            return _wrong(case, "early", name, rows - 1, answers, expected[name][rows - 1])
+    for answers, measured in measured_all:
+        for row, one in enumerate(measured):
+            worst_abs = max(worst_abs, one.max_abs)
+            worst_relative = max(worst_relative, one.max_relative)
+            if not one.ok:
+                name = answers.output.tensor.name
+                bad = _wrong(case, "value", name, row, answers, expected[name][row])
+                return bad._replace(
+                    measured=one,
+                    max_abs=one.max_abs,
+                    max_relative=one.max_relative,
+                    wrong={name: masks[name]},
+                )
+    return Judgement(case, True, "", "", -1, None, worst_abs, worst_relative, None, None, masks)
+
+
+def _tell(flags: Sequence[torch.Tensor]) -> list[list[bool]]:
+    """All flags in one transfer from the device."""
+    flat = torch.cat([flag.reshape(-1) for flag in flags]).tolist()
+    told, start = [], 0
+    for flag in flags:
+        told.append(flat[start : start + flag.numel()])
+        start += flag.numel()
+    return told
+
+
+def _wrong(
+    case: Case, fault: str, name: str, row: int, answers: Answers, expected: torch.Tensor | None
+) -> Judgement:
+    return Judgement(case, False, fault, name, row, None, 0.0, 0.0, answers, expected, {})

@@ -1,0 +1,61 @@
+"""Does device memory climb over eager calls, replays, or captures that are thrown away?
+
+The driver's count is read while nothing else allocates. One step up may be an allocator
+that settles; two in a row, each over as many repetitions, are a slope.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+
+from cacheon.engine.grader.session import Session
+from cacheon.engine.outcome import Stage
+from cacheon.engine.protocol import AnyCommand, Call, Disturb, Recapture, Replay
+
+_CALLS, _CAPTURES = 256, 6
+_SETTLING = 4
+"""The first repetitions may still fill caches; this share of them is not measured."""
+
+
+class Climb(NamedTuple):
+    """Memory that climbed: at which stage, over how much of what, in bytes."""
+
+    stage: Stage
+    what: str
+    times: int
+    nbytes: int
+
+
+def climbs(session: Session, case: int, graph: bool) -> list[Climb]:
+    """Measure one case; empty where nothing climbs. Raises what `Session.ask` raises."""
+    kinds: list[tuple[Stage, str, int, Callable[[int], AnyCommand]]] = [
+        ("eager", "eager calls", _CALLS, lambda n: Call(case=case, which=0, times=n, delay=False))
+    ]
+    if graph:
+        kinds += [
+            ("soak", "replays", _CALLS, lambda n: Replay(case=case, times=n)),
+            ("capture", "captures", _CAPTURES, lambda n: Recapture(case=case, times=n)),
+        ]
+    found = []
+    for stage, what, times, command in kinds:
+
+        def repeat(
+            n: int, stage: Stage = stage, command: Callable[[int], AnyCommand] = command
+        ) -> int:
+            session.ask(command(n), stage, case, compiles=True)
+            session.ask(Disturb(step="collect"), stage, case)
+            return _in_use()
+
+        settled = repeat(max(1, times // _SETTLING))
+        first = repeat(times) - settled
+        if first > 0:
+            second = repeat(times) - settled - first
+            if second > 0:
+                found.append(Climb(stage, what, times, second))
+    return found
+
+
+def _in_use() -> int:
+    free, total = torch.cuda.mem_get_info()
+    return total - free

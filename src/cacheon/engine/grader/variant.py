@@ -1,0 +1,266 @@
+"""One variant, examined: two orders, retries, the control, each failure alone again."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import msgspec
+import torch
+
+from cacheon.contract.slots import slot as slot_of
+from cacheon.engine.grader.attribution import from_loss
+from cacheon.engine.grader.book import Page
+from cacheon.engine.grader.course import Course
+from cacheon.engine.grader.layout import row_bytes
+from cacheon.engine.grader.session import Keeper, Lost, Session
+from cacheon.engine.grader.truth import Truth
+from cacheon.engine.outcome import Finding, OrderName, VariantOutcome
+from cacheon.engine.protocol import Ended
+from cacheon.engine.request import Candidate, Progress, RunSettings, VariantRequest
+from cacheon.engine.verdict import verdict_of
+from cacheon.records.errors import InfrastructureError
+
+ORDERS: tuple[OrderName, ...] = ("descending", "ascending")
+_RING_BYTES = 64 << 20
+"""Staging and log of one call's ring take about this much, where four rows allow it."""
+_SHALLOWEST, _DEEPEST, _DEPTH_ON_CPU = 4, 32, 8
+_AFTER_A_HANG = 0.25
+"""Share of the deadline that further cases get once one has hung."""
+
+
+class Trial(NamedTuple):
+    """How one walk of the course ended: `lost` where the worker was."""
+
+    lost: Lost | None
+    ended: Ended
+
+
+class Examiner:
+    """Examines one variant; nothing of it outlives `examine`."""
+
+    def __init__(
+        self,
+        keeper: Keeper,
+        request: VariantRequest,
+        settings: RunSettings,
+        device: torch.device,
+        caches: str,
+        watch: Callable[[Progress], None],
+    ) -> None:
+        self.keeper, self.request, self.settings = keeper, request, settings
+        self.caches, self.watch = caches, watch
+        self.slot = slot_of(request.slot)
+        self.truth = Truth(request.slot, settings.seed, device)
+        self.pages = [Page(case) for case in request.cases]
+        self.budget = settings.budget
+        self.deaths_confirmed = False
+        self.control_lives: dict[int, str] = {}
+        self.done = 0
+
+    def examine(self) -> VariantOutcome:
+        applicable = [i for i, page in enumerate(self.pages) if page.case.applicable]
+        # Largest first, as servers capture at start.
+        applicable.sort(key=lambda i: -row_bytes(self.pages[i].case))
+        try:
+            for order in ORDERS:
+                self._one_order(applicable, order)
+            self._each_alone_again(applicable)
+        except InfrastructureError as error:
+            for i in applicable:
+                if not self.pages[i].failed:
+                    self.pages[i].infrastructure = error.message
+        return self._outcome()
+
+    # --- an order -----------------------------------------------------------------------
+
+    def _one_order(self, applicable: Sequence[int], order: OrderName) -> None:
+        while left := [i for i in applicable if not self.pages[i].settled]:
+            trial = self._walk(left, order)
+            if trial.lost is None:
+                self._note_strays(left, order, trial.ended)
+                self._suspect_infrastructure(left, order)
+                return
+            if self._after_a_loss(left, order, trial.lost, trial.ended):
+                return
+
+    def _walk(
+        self,
+        members: Sequence[int],
+        order: OrderName,
+        pages: list[Page] | None = None,
+        candidate: Candidate | None = None,
+    ) -> Trial:
+        """The course, once, in a fresh worker."""
+        pages = pages or [self.pages[i] for i in members]
+        for page in pages:
+            page.restart(order)
+        cases = tuple(page.case for page in pages)
+        with_larger = self.request.larger if members else None
+        session = Session(
+            self.keeper,
+            self.slot,
+            cases,
+            with_larger,
+            tuple(self._depth(page) for page in pages),
+            self.budget,
+            self.truth,
+            self.settings.device == "cpu",
+        )
+        course = Course(
+            session,
+            pages,
+            self.truth,
+            self.settings,
+            order,
+            self.request.graph,
+            candidate or self.request.candidate,
+            self.caches,
+            self._tell,
+        )
+        lost: Lost | None = None
+        try:
+            course.run()
+        except Lost as error:
+            lost = error
+        except BaseException:
+            session.close()
+            raise
+        ended = session.close(hung=lost is not None and lost.how == "hung")
+        return Trial(lost, ended)
+
+    def _depth(self, page: Page) -> int:
+        if self.settings.device == "cpu":
+            return _DEPTH_ON_CPU
+        return max(_SHALLOWEST, min(_DEEPEST, _RING_BYTES // max(1, row_bytes(page.case))))
+
+    def _after_a_loss(
+        self, left: Sequence[int], order: OrderName, lost: Lost, ended: Ended
+    ) -> bool:
+        """Decide whose fault a lost worker is; whether the order is done.
+
+        A hang is believed at once: waiting twice tells nothing new. A death must happen
+        twice before it counts, and only while the control lives."""
+        suspects = list(left) if lost.case < 0 else [left[lost.case]]
+        if lost.how == "hung":
+            self._shorten_deadlines()
+            self._blame(suspects, order, lost, ended)
+            return False
+        if not self.deaths_confirmed:
+            left = [i for i in left if not self.pages[i].settled]
+            again = self._walk(left, order)
+            if again.lost is None:
+                for i in suspects:
+                    self.pages[i].note(f"a worker was lost once ({lost}) and not again")
+                self._note_strays(left, order, again.ended)
+                self._suspect_infrastructure(left, order)
+                return True
+            self.deaths_confirmed = True
+            lost, ended = again.lost, again.ended
+            suspects = list(left) if lost.case < 0 else [left[lost.case]]
+        self._blame(suspects, order, lost, ended)
+        return False
+
+    def _blame(self, suspects: Sequence[int], order: OrderName, lost: Lost, ended: Ended) -> None:
+        trouble = self._control(suspects[0], order)
+        for i in suspects:
+            if trouble:
+                self.pages[i].infrastructure = trouble
+            else:
+                self.pages[i].findings.append(from_loss(lost, ended, order))
+
+    def _shorten_deadlines(self) -> None:
+        budget = self.budget
+        self.budget = msgspec.structs.replace(
+            budget,
+            command=max(2.0, budget.command * _AFTER_A_HANG),
+            compile=max(5.0, budget.compile * _AFTER_A_HANG),
+        )
+
+    # --- whose fault it is ----------------------------------------------------------------
+
+    def _control(self, case: int, order: OrderName) -> str:
+        """Empty where the control walks the same course on this case; else what it met."""
+        control = self.request.control
+        if control is None:
+            return ""
+        if case not in self.control_lives:
+            page = Page(self.pages[case].case)
+            trial = self._walk([case], order, [page], control)
+            if trial.lost is not None:
+                self.control_lives[case] = f"the control was lost too: {trial.lost}"
+            elif page.findings:
+                self.control_lives[case] = f"the control fails too: {page.findings[0].message}"
+            else:
+                self.control_lives[case] = ""
+        return self.control_lives[case]
+
+    def _suspect_infrastructure(self, members: Sequence[int], order: OrderName) -> None:
+        """A failure without a line of the candidate counts only while the control lives."""
+        for i in members:
+            page = self.pages[i]
+            if page.failed and page.unplaced:
+                trouble = self._control(i, order)
+                if trouble:
+                    page.findings.clear()
+                    page.infrastructure = trouble
+
+    def _note_strays(self, members: Sequence[int], order: OrderName, ended: Ended) -> None:
+        if not ended.strays:
+            return
+        message = f"{ended.strays} process(es) left the worker's session and outlived it; killed"
+        first = self.pages[members[0]]
+        first.findings.append(Finding(rule="CG904", stage="eager", message=message, order=order))
+
+    def _each_alone_again(self, applicable: Sequence[int]) -> None:
+        """A case that failed in company, without a line of its own, is tried alone."""
+        if len(applicable) < 2:
+            return
+        for i in applicable:
+            page = self.pages[i]
+            if not page.failed or not page.comparable:
+                continue
+            order = page.findings[0].order or ORDERS[0]
+            single = Page(page.case)
+            trial = self._walk([i], order, [single])
+            alone = trial.lost is not None or single.failed
+            page.company = "alone" if alone else "company"
+
+    # --- what is said -----------------------------------------------------------------------
+
+    def _tell(self, text: str) -> None:
+        self.done += 1
+        self.watch(
+            Progress(
+                slot=self.request.slot,
+                variant=self.request.variant,
+                text=text,
+                done=self.done,
+                total=2 * len(self.pages),
+            )
+        )
+
+    def _outcome(self) -> VariantOutcome:
+        request = self.request
+        rows = tuple(page.row() for page in self.pages)
+        verdict = verdict_of(
+            rows,
+            device=self.settings.device,
+            graph=request.graph,
+            needs_cuda=any(page.needs_cuda for page in self.pages),
+        )
+        return VariantOutcome(
+            slot=request.slot,
+            variant=request.variant,
+            dtype=request.dtype,
+            backend="cuda" if self.settings.device == "cuda" else "rehearsal",
+            isolation=self.settings.isolation,
+            word=verdict.word,
+            graph=verdict.graph,
+            rehearsal=verdict.rehearsal,
+            graph_replays=self.settings.replays if request.graph else 0,
+            soak_replays=self.settings.soak if request.graph else 0,
+            domain=request.domain,
+            entry=request.candidate.entry,
+            source=request.candidate.source,
+            rows=rows,
+            notes=request.notes,
+        )

@@ -1,0 +1,256 @@
+"""Starts the zygote and, through it, the children; keeps what they print; ends them.
+
+The host imports no torch. A candidate's endless output is drained and dropped, so that it
+can neither fill a pipe nor this process.
+"""
+
+import contextlib
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from cacheon.engine import processes
+from cacheon.engine.host.orders import AnyAnswer, AnyOrder, Fork, Forked, Ready, Role, Sweep, Swept
+from cacheon.engine.protocol import TRUSTED_FRAME, AnyAsk, AnyTell, Closed, Ended, Where, Wire
+from cacheon.records.errors import InfrastructureError
+
+_GRACE = 2.0
+HEAD = 1500
+"""Characters kept of what a child prints first."""
+TAIL = 1 << 16
+"""Bytes kept of what it printed last, where a traceback of a hung process is looked for."""
+
+
+class Output:
+    """What a child printed: the first characters and the last bytes."""
+
+    def __init__(self, descriptor: int) -> None:
+        os.set_blocking(descriptor, False)
+        self.descriptor = descriptor
+        self.head = b""
+        self.tail = b""
+
+    def drain(self) -> bool:
+        """Read what is there; False at the end of the stream."""
+        for _ in range(64):
+            try:
+                chunk = os.read(self.descriptor, 1 << 16)
+            except BlockingIOError:
+                return True
+            if not chunk:
+                return False
+            self.head += chunk[: max(0, HEAD - len(self.head))]
+            self.tail = (self.tail + chunk)[-TAIL:]
+        return True
+
+    def text(self) -> str:
+        return self.head.decode("utf-8", "replace")
+
+
+class Child:
+    """A process that the zygote forked, and our end of its socket until it is handed on."""
+
+    def __init__(self, pid: int, output: Output, sock: socket.socket) -> None:
+        self.pid = pid
+        self.output = output
+        self.sock = sock
+
+
+class Supervisor:
+    """Owns the zygote. Close it, or nothing that it started ends."""
+
+    def __init__(self, device: str) -> None:
+        ours, theirs = socket.socketpair()
+        source = str(Path(__file__).parents[3])
+        environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
+        # The package may be in use from a source tree that is on nobody's default path.
+        environment["PYTHONPATH"] = os.pathsep.join(
+            path for path in (source, os.environ.get("PYTHONPATH", "")) if path
+        )
+        descriptor = theirs.fileno()
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "cacheon.engine.host.zygote", str(descriptor), device],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            pass_fds=(descriptor,),
+            env=environment,
+            start_new_session=True,
+        )
+        theirs.close()
+        if self.process.stderr is None:
+            raise InfrastructureError("the fork server has no error stream")
+        self.errors = Output(self.process.stderr.fileno())
+        self.wire: Wire[AnyOrder, AnyAnswer] = Wire(
+            ours, Ready | Forked | Swept, limit=TRUSTED_FRAME
+        )
+        self.children: dict[int, Child] = {}
+        self._ready: Ready | None = None
+        self._silent: list[int] = []
+
+    def ready(self, seconds: float = 120.0) -> Ready:
+        """Wait for the zygote's imports. Raises InfrastructureError."""
+        if self._ready is None:
+            answer = self._answer(seconds)
+            if not isinstance(answer, Ready):
+                raise InfrastructureError(f"the fork server said {type(answer).__name__} first")
+            self._ready = answer
+        return self._ready
+
+    def fork(self, role: Role) -> Child:
+        """A fresh child of this role. Raises InfrastructureError."""
+        self.ready()
+        ours, theirs = socket.socketpair()
+        reading, writing = os.pipe()
+        try:
+            self.wire.send(Fork(role=role), (theirs.fileno(), writing))
+        except Closed as error:
+            raise InfrastructureError(f"the fork server is gone: {self._last_words()}") from error
+        finally:
+            theirs.close()
+            os.close(writing)
+        answer = self._answer(60.0)
+        if not isinstance(answer, Forked):
+            raise InfrastructureError(f"no child came: the fork server said {answer}")
+        child = Child(answer.pid, Output(reading), ours)
+        self.children[child.pid] = child
+        return child
+
+    def end(
+        self, pid: int, *, root: str = "", hung: bool = False, grace: float = _GRACE
+    ) -> Ended:
+        """Kill a child if it lives, sweep what it left, say how it ended.
+
+        One that is leaving by itself gets `grace` seconds to do so: a signal of ours must
+        not hide its own exit status.
+
+        `root` is the directory of the candidate's snapshot: where the child hung, the
+        line of it that was running is looked for in the child's own traceback."""
+        child = self.children.pop(pid, None)
+        if child is None:
+            return Ended()
+        where = self._where_it_hangs(child, root) if hung else None
+        alive = not self._leaves(child, 0.0 if hung else grace)
+        self.wire.send(Sweep(pid=pid))
+        answer = self._answer(60.0)
+        if not isinstance(answer, Swept):
+            raise InfrastructureError(f"nothing was swept: the fork server said {answer}")
+        child.output.drain()
+        os.close(child.output.descriptor)
+        return Ended(
+            signal=answer.signal,
+            status=answer.status,
+            killed=alive,
+            strays=answer.strays,
+            where=where,
+            output=child.output.text(),
+        )
+
+    def pump(self, grader: Wire[AnyTell, AnyAsk], seconds: float) -> bool:
+        """Drain every output until the grader has something to say; False on time out."""
+        deadline = time.monotonic() + seconds
+        while True:
+            poll = select.poll()
+            poll.register(grader.sock, select.POLLIN)
+            outputs = {c.output.descriptor: c.output for c in self.children.values()}
+            outputs[self.errors.descriptor] = self.errors
+            for descriptor in outputs:
+                poll.register(descriptor, select.POLLIN)
+            left = deadline - time.monotonic()
+            events = dict(poll.poll(max(0.0, left) * 1000))
+            if not events:
+                return False
+            for descriptor in events.keys() & outputs.keys():
+                if not outputs[descriptor].drain():
+                    self._forget(descriptor)
+            if grader.sock.fileno() in events:
+                return True
+
+    def close(self) -> None:
+        """End every child and the zygote itself."""
+        for pid in list(self.children):
+            with contextlib.suppress(Closed, InfrastructureError):
+                self.end(pid, grace=0.0)
+        self.wire.close()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        if self.process.stderr is not None:
+            self.process.stderr.close()
+        for descriptor in self._silent:
+            os.close(descriptor)
+
+    def _forget(self, descriptor: int) -> None:
+        """A stream that ended would wake every poll: put an empty pipe in its place."""
+        reading, writing = os.pipe()
+        os.dup2(reading, descriptor)
+        os.set_blocking(descriptor, False)
+        os.close(reading)
+        self._silent.append(writing)
+
+    def _answer(self, seconds: float) -> AnyAnswer:
+        try:
+            return self.wire.receive(seconds)
+        except Closed as error:
+            raise InfrastructureError(f"the fork server is gone: {self._last_words()}") from error
+
+    def _last_words(self) -> str:
+        self.errors.drain()
+        lines = self.errors.tail.decode("utf-8", "replace").strip().splitlines()
+        return lines[-1] if lines else "it said nothing"
+
+    def _leaves(self, child: Child, seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        while not _is_gone(child.pid):
+            if time.monotonic() >= deadline:
+                return False
+            child.output.drain()
+            time.sleep(0.001)
+        return True
+
+    def _where_it_hangs(self, child: Child, root: str) -> Where | None:
+        child.output.drain()
+        child.output.tail = b""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child.pid, signal.SIGUSR1)
+        for _ in range(20):
+            time.sleep(0.02)
+            child.output.drain()
+            where = innermost_line(child.output.tail.decode("utf-8", "replace"), root)
+            if where is not None:
+                return where
+        return None
+
+
+def innermost_line(dump: str, root: str) -> Where | None:
+    """The first line inside `root` of a faulthandler dump (most recent call first)."""
+    for file, line, function in re.findall(r'File "([^"\n]+)", line (\d+) in (\S+)', dump):
+        if root and file.startswith(root + os.sep):
+            return Where(
+                file=file[len(root) + 1 :][:300],
+                line=min(int(line), 10_000_000),
+                function=function[:300],
+                source=_source_line(file, int(line)),
+            )
+    return None
+
+
+def _source_line(file: str, line: int) -> str:
+    try:
+        lines = Path(file).read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return ""
+    return lines[line - 1].strip()[:300] if 0 < line <= len(lines) else ""
+
+
+def _is_gone(pid: int) -> bool:
+    seen = processes.look(pid)
+    return seen is None or seen.state == "Z"

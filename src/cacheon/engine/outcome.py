@@ -1,0 +1,115 @@
+"""What an examination says: plain records that a report draws and a record stores."""
+
+from typing import Literal
+
+from cacheon.records.strict import Record
+
+Stage = Literal[
+    "load", "prepare", "warmup", "eager", "capture", "replay", "perturb", "burst", "soak"
+]
+FailureClass = Literal["none", "not_applicable", "eager", "capture", "replay"]
+Status = Literal["ok", "fail", "not_applicable", "incomplete"]
+Word = Literal["PASS", "NUMERICAL_PASS", "FAIL", "N/A", "NO_DECISION"]
+Graph = Literal["verified", "NOT_VERIFIED", "not-required"]
+Rehearsal = Literal["", "passed", "failed", "needs-cuda"]
+OrderName = Literal["descending", "ascending"]
+
+
+class Place(Record):
+    """A line of the candidate: bundle-relative file, 1-based line, function, source."""
+
+    file: str
+    line: int
+    function: str
+    source: str
+
+
+class Finding(Record):
+    """One fault seen at one stage, named by its rule."""
+
+    rule: str
+    stage: Stage
+    message: str
+    place: Place | None = None
+    order: OrderName | None = None
+
+
+class OrderResult(Record):
+    """How far one order of one case came."""
+
+    order: OrderName
+    stages: tuple[Stage, ...] = ()
+    replays_completed: int = 0
+    replays_passed: int = 0
+    soak_completed: int = 0
+    soak_passed: int = 0
+
+
+class CaseRow(Record):
+    """The row of one case. `infrastructure` says why it is incomplete, else empty.
+    `max_abs` and `max_relative` are `float.hex()` strings of the worst compared answer.
+    `company`: `alone` where the case fails by itself too, `company` where only beside
+    others, empty where that was not tried. `nodes`: graph nodes by kind, where counted."""
+
+    label: str
+    descriptor: dict[str, str | int]
+    origin: str
+    applicable: bool
+    status: Status
+    failure: FailureClass = "none"
+    stage: Stage | None = None
+    findings: tuple[Finding, ...] = ()
+    orders: tuple[OrderResult, ...] = ()
+    max_abs: str = ""
+    max_relative: str = ""
+    company: Literal["", "alone", "company"] = ""
+    nodes: dict[str, int] = {}
+    notes: tuple[str, ...] = ()
+    infrastructure: str = ""
+
+
+class VariantOutcome(Record):
+    """One variant of one bundle, examined."""
+
+    slot: str
+    variant: str
+    dtype: str
+    backend: str
+    isolation: str
+    word: Word
+    graph: Graph
+    rehearsal: Rehearsal = ""
+    graph_replays: int = 0
+    soak_replays: int = 0
+    domain: Literal["full", "partial"] = "full"
+    entry: str = ""
+    source: str = ""
+    rows: tuple[CaseRow, ...] = ()
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+class BundleOutcome(Record):
+    """One bundle: its identity, its warnings, its variants. `error` is the one line that
+    says why the bundle is unusable, else empty."""
+
+    path: str
+    bundle_id: str = ""
+    digest: str = ""
+    warnings: tuple[str, ...] = ()
+    not_selected: tuple[str, ...] = ()
+    variants: tuple[VariantOutcome, ...] = ()
+    error: str = ""
+    exit_code: int = 0
+    seconds: float = 0.0
+
+
+class RunOutcome(Record):
+    """Everything one command saw. `environment` holds versions and the device's name."""
+
+    seed: int
+    device: str
+    dtype: str
+    environment: dict[str, str]
+    bundles: tuple[BundleOutcome, ...]
+    exit_code: int

@@ -1,0 +1,416 @@
+"""What grader and worker, and host and its children, say to each other.
+
+Frames are a four-byte length and a msgpack body, decoded strictly into one of the tagged
+messages below. What a worker says after it has loaded a candidate is data: every string
+and every container has a limit, and nothing is ever unpickled.
+"""
+
+import select
+import socket
+import time
+from collections.abc import Callable
+from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
+
+import msgspec
+
+from cacheon.engine.request import Candidate, Progress, RunSettings, VariantRequest
+from cacheon.records.strict import Record
+
+Text = Annotated[str, msgspec.Meta(max_length=2000)]
+Short = Annotated[str, msgspec.Meta(max_length=300)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 40)]
+
+WORKER_FRAME = 1 << 16
+"""Longest frame that a worker may send, in bytes: enough for the longest honest reply."""
+TRUSTED_FRAME = 1 << 26
+
+
+# --- the plan: where everything lies in the slab -------------------------------------
+
+
+class TensorRef(Record):
+    """A tensor over the slab: `offset` in bytes, `shape` and `strides` in elements."""
+
+    offset: int
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+class RingCopy(Record):
+    """A copy between one live span and a ring of rows, in bytes.
+
+    For a producer the ring is the staging area and the span an input; for a consumer the
+    span is an output with its guards and the ring the log. `pitch` separates two rows."""
+
+    ring: int
+    span: int
+    nbytes: int
+    pitch: int
+
+
+class CallPlan(Record):
+    """One call of the entry: its tensors, its scalars, what is copied before and after.
+
+    `rows` is the depth of the ring; `prepared` the index of the prepared weights, -1 where
+    the slot prepares nothing."""
+
+    tensors: dict[str, TensorRef]
+    scalars: dict[str, bool | int | float]
+    producers: tuple[RingCopy, ...]
+    consumers: tuple[RingCopy, ...]
+    rows: int
+    prepared: int = -1
+
+
+class CasePlan(Record):
+    """The calls of one case. `warm`: set A with each layer's weights; `eager`: sets A and
+    A'; `captured`: three calls on set B."""
+
+    warm: tuple[CallPlan, ...]
+    eager: tuple[CallPlan, ...]
+    captured: tuple[CallPlan, ...]
+
+
+class WorkerPlan(Record):
+    """Everything a worker needs to know of an examination, before it loads a candidate.
+
+    `entry` and `prepare` are argument names in call order; `counter` is the byte offset
+    of the int64 replay counter, followed by the int64 row index."""
+
+    entry: tuple[str, ...]
+    prepare: tuple[str, ...]
+    counter: int
+    cases: tuple[CasePlan, ...]
+    larger: CallPlan | None
+    prepares: tuple[dict[str, TensorRef], ...]
+
+
+# --- commands: grader to worker --------------------------------------------------------
+
+
+class Command(Record, tag_field="command"):
+    """Something the grader asks of a worker; each is answered by one `Reply`."""
+
+
+class MakeSlab(Command, tag="make_slab"):
+    """Allocate `nbytes`, or, where `shared`, map the memfd that came along."""
+
+    nbytes: int
+    shared: bool = False
+
+
+class Arrange(Command, tag="arrange"):
+    plan: WorkerPlan
+
+
+class Load(Command, tag="load"):
+    """Import the candidate's source. `caches` is its private directory for compilers."""
+
+    candidate: Candidate
+    caches: str
+
+
+class Prepare(Command, tag="prepare"):
+    index: int
+
+
+class Warm(Command, tag="warm"):
+    case: int
+
+
+class Call(Command, tag="call"):
+    """One eager sandwich on set `which` (0 is A, 1 is A'); -1 is the larger call."""
+
+    case: int
+    which: int
+    times: int = 1
+    delay: bool = True
+
+
+class Capture(Command, tag="capture"):
+    """Capture a case. `sibling`: a further graph of it, to be destroyed later."""
+
+    case: int
+    sibling: bool = False
+
+
+class Recapture(Command, tag="recapture"):
+    """Capture a case into a pool of its own and throw the graph away, `times` times."""
+
+    case: int
+    times: int
+
+
+class Replay(Command, tag="replay"):
+    case: int
+    times: int
+
+
+class Disturb(Command, tag="disturb"):
+    """One step of the perturbation that the harness itself takes."""
+
+    step: Literal["collect", "siblings", "refill", "release"]
+
+
+class Stop(Command, tag="stop"):
+    pass
+
+
+AnyCommand = (
+    MakeSlab
+    | Arrange
+    | Load
+    | Prepare
+    | Warm
+    | Call
+    | Capture
+    | Recapture
+    | Replay
+    | Disturb
+    | Stop
+)
+
+
+# --- replies: worker to grader ---------------------------------------------------------
+
+
+class Reply(Record, tag_field="reply"):
+    """What a worker answers."""
+
+
+class Done(Reply, tag="done"):
+    """`handle`: the slab's CUDA IPC handle, 64 bytes. `returned`: the entry returned
+    something. `nodes`: what the entry's calls added to the graph, one count a call, -1
+    where it was not counted. `kinds`: nodes of the whole graph by kind, empty where they
+    were not looked into. `suspicious`: what those nodes touch that a graph must not.
+    `steps`: recorded steps, in rehearsal."""
+
+    handle: Annotated[bytes, msgspec.Meta(max_length=64)] = b""
+    returned: bool = False
+    nodes: Annotated[tuple[int, ...], msgspec.Meta(max_length=8)] = ()
+    kinds: Annotated[dict[Short, Count], msgspec.Meta(max_length=32)] = {}
+    suspicious: Annotated[tuple[Short, ...], msgspec.Meta(max_length=16)] = ()
+    steps: Count = 0
+
+
+class Where(Record):
+    """A line inside the bundle, relative to its root."""
+
+    file: Short
+    line: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)]
+    function: Short
+    source: Short
+
+
+class Raised(Reply, tag="raised"):
+    """An exception. `rule` is the harness's own finding where it has one. `needs_cuda`:
+    the candidate asked for what no CPU can answer. `sticky`: the device context is lost
+    and this worker can do nothing more."""
+
+    kind: Short
+    message: Text
+    where: Where | None = None
+    rule: Annotated[str, msgspec.Meta(pattern=r"\A(CG[0-9]{3})?\Z")] = ""
+    needs_cuda: bool = False
+    sticky: bool = False
+    at_end: bool = False
+
+
+AnyReply = Done | Raised
+
+
+# --- host and its children ---------------------------------------------------------------
+
+
+class Ask(Record, tag_field="ask"):
+    """What the grader asks of the host."""
+
+
+class SpawnWorker(Ask, tag="spawn"):
+    """A fresh worker. The answer is `Spawned`, with one end of its socket attached."""
+
+
+class EndWorker(Ask, tag="end"):
+    """Kill the worker if it lives, sweep what it left, say how it ended."""
+
+    worker: int
+    hung: bool = False
+
+
+class Told(Ask, tag="told"):
+    progress: Progress
+
+
+class Facts(Ask, tag="facts"):
+    """The grader is up and has seen its device. `error` says why it has none."""
+
+    name: str
+    architecture: str
+    versions: dict[str, str]
+    error: str = ""
+
+
+class Examined(Ask, tag="examined"):
+    """The outcome, encoded: the host need not look inside before it decodes it."""
+
+    outcome: bytes
+
+
+AnyAsk = SpawnWorker | EndWorker | Told | Facts | Examined
+
+
+class Tell(Record, tag_field="tell"):
+    """What the host tells the grader."""
+
+
+class Begin(Tell, tag="begin"):
+    settings: RunSettings
+
+
+class Examine(Tell, tag="examine"):
+    request: VariantRequest
+    caches: str
+
+
+class Spawned(Tell, tag="spawned"):
+    worker: int
+
+
+class Ended(Tell, tag="ended"):
+    """How a worker ended. `signal` and `status` are -1 where they do not apply;
+    `strays`: descendants that had left its session and outlived it; `where`: the line of
+    the candidate that was running when it hung, where that is known; `output`: the first
+    characters that it printed."""
+
+    signal: int = -1
+    status: int = -1
+    killed: bool = False
+    strays: int = 0
+    where: Where | None = None
+    output: Text = ""
+
+
+class Finish(Tell, tag="finish"):
+    pass
+
+
+AnyTell = Begin | Examine | Spawned | Ended | Finish
+
+
+# --- the wire ------------------------------------------------------------------------------
+
+Out = TypeVar("Out")
+In = TypeVar("In")
+
+
+class Closed(Exception):
+    """The other end is gone."""
+
+
+class Garbled(Exception):
+    """The other end sent something that is no message."""
+
+
+class TooSlow(Exception):
+    """No whole message came before the deadline."""
+
+
+class Wire(Generic[Out, In]):
+    """Frames over one stream socket. Not shared between threads.
+
+    After `Garbled` or `TooSlow` the stream is out of step and must be closed.
+    """
+
+    def __init__(self, sock: socket.socket, incoming: Any, *, limit: int) -> None:
+        self.sock = sock
+        self._decoder = msgspec.msgpack.Decoder(incoming)
+        self._encoder = msgspec.msgpack.Encoder()
+        self._limit = limit
+        self._pending = b""
+        self._descriptors: list[int] = []
+
+    def send(self, message: Out, descriptors: tuple[int, ...] = ()) -> None:
+        """Raises `Closed` where nobody listens."""
+        body = self._encoder.encode(message)
+        frame = len(body).to_bytes(4, "big") + body
+        try:
+            sent = socket.send_fds(self.sock, [frame], list(descriptors)) if descriptors else 0
+            self.sock.sendall(frame[sent:])
+        except OSError as error:
+            raise Closed(str(error)) from error
+
+    def receive(self, seconds: float | None = None) -> In:
+        """The next message. Raises `Closed`, `Garbled` or `TooSlow`."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        while True:
+            if len(self._pending) >= 4:
+                size = int.from_bytes(self._pending[:4], "big")
+                if size > self._limit:
+                    raise Garbled(f"a frame of {size} bytes")
+                if len(self._pending) >= 4 + size:
+                    body, self._pending = self._pending[4 : 4 + size], self._pending[4 + size :]
+                    return self._decode(body)
+            self._wait(deadline)
+            try:
+                chunk, descriptors, _, _ = socket.recv_fds(self.sock, 1 << 16, 4)
+            except OSError as error:
+                raise Closed(str(error)) from error
+            self._descriptors += descriptors
+            if not chunk:
+                raise Closed("end of stream")
+            self._pending += chunk
+
+    def _wait(self, deadline: float | None) -> None:
+        poll = select.poll()
+        poll.register(self.sock, select.POLLIN)
+        left = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
+        if not poll.poll(left):
+            raise TooSlow
+
+    def _decode(self, body: bytes) -> In:
+        try:
+            message: In = self._decoder.decode(body)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise Garbled(str(error)[:200]) from error
+        return message
+
+    def descriptor(self) -> int:
+        """A descriptor that came along with an earlier message, oldest first."""
+        if not self._descriptors:
+            raise Garbled("a descriptor was promised and did not come")
+        return self._descriptors.pop(0)
+
+    def close(self) -> None:
+        self.sock.close()
+
+
+class Port(Protocol):
+    """Where the grader puts its commands. Process form: a `Wire` to a worker. Inline
+    form: the harness itself, called directly."""
+
+    def ask(self, command: AnyCommand, seconds: float) -> AnyReply: ...
+
+
+class ProcessPort:
+    """A worker in a process of its own."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.wire: Wire[AnyCommand, AnyReply] = Wire(sock, AnyReply, limit=WORKER_FRAME)
+
+    def ask(
+        self, command: AnyCommand, seconds: float, descriptors: tuple[int, ...] = ()
+    ) -> AnyReply:
+        self.wire.send(command, descriptors)
+        return self.wire.receive(seconds)
+
+
+class InlinePort:
+    """The harness in this very process: no deadline can be enforced on it."""
+
+    def __init__(self, handle: Callable[[AnyCommand], AnyReply], slab: Callable[[], Any]) -> None:
+        self._handle = handle
+        self.slab = slab
+
+    def ask(self, command: AnyCommand, seconds: float) -> AnyReply:
+        return self._handle(command)

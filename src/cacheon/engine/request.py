@@ -1,0 +1,76 @@
+"""What a run is asked to examine, and what it tells while it works."""
+
+from typing import Literal
+
+from cacheon.contract.case import Case
+from cacheon.records.strict import Record
+
+Device = Literal["cuda", "cpu"]
+Isolation = Literal["process", "inline"]
+
+
+class Candidate(Record):
+    """One variant's code in its private snapshot. `prepare` is empty where there is none."""
+
+    root: str
+    source: str
+    entry: str
+    prepare: str = ""
+
+
+class Budget(Record):
+    """Seconds for one command of the worker: ordinary ones, and those that may compile."""
+
+    command: float = 30.0
+    compile: float = 300.0
+
+
+class VariantRequest(Record):
+    """One variant to examine. `graph`: capture and replay are asked for (on a CPU:
+    rehearsed). `larger` holds, for each order, the eager call of the perturbation."""
+
+    slot: str
+    variant: str
+    dtype: str
+    candidate: Candidate
+    control: Candidate | None
+    cases: tuple[Case, ...]
+    larger: Case | None
+    graph: bool
+    domain: Literal["full", "partial"] = "full"
+    notes: tuple[str, ...] = ()
+
+
+class RunSettings(Record):
+    """How every variant of a run is examined. `replays`: compared replays a case and
+    order; `soak`: replays in bursts after them. `architecture` is the device's."""
+
+    device: Device
+    seed: int
+    replays: int = 8
+    soak: int = 256
+    isolation: Isolation = "process"
+    budget: Budget = Budget()
+
+
+class DeviceFacts(Record):
+    """What the zygote's first trusted child says of the device."""
+
+    device: Device
+    name: str
+    architecture: str
+    torch: str
+    cuda: str = ""
+    driver: str = ""
+    triton: str = ""
+    cuda_bindings: str = ""
+
+
+class Progress(Record):
+    """One step of one variant, for a person who waits."""
+
+    slot: str
+    variant: str
+    text: str
+    done: int
+    total: int

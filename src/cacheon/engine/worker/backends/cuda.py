@@ -1,0 +1,186 @@
+"""CUDA: real streams, real capture, real replays.
+
+Every eager call and every capture is a sandwich on one stream: a delay, a producer that
+copies staged values into the inputs, the entry, a consumer that copies each output with
+its guards into a log. Work that was never forked from the caller's stream, or never
+joined to it, meets the producer or the consumer at the wrong time.
+"""
+
+import gc
+from collections.abc import Sequence
+
+import torch
+
+from cacheon.engine import driver
+from cacheon.engine.protocol import CallPlan
+from cacheon.engine.slab import Slab
+from cacheon.engine.worker.backends.nodes import look_into
+from cacheon.engine.worker.backends.port import Bound, Captured, Entry
+
+_EAGER_DELAY = 2_000_000
+"""Cycles, about a millisecond: longer than any launch of ours takes on the host."""
+_CAPTURED_DELAY = 20_000
+"""Cycles, about ten microseconds: enough that work on no stream of ours runs first."""
+_CANARIES = 256
+"""Freed blocks that are taken again, at most."""
+
+
+class Cuda:
+    name = "cuda"
+
+    def __init__(self) -> None:
+        torch.cuda.init()
+        torch.zeros(1, device="cuda")
+        # torch's own streams do not synchronize with the legacy default stream.
+        self._warm = torch.cuda.Stream()
+        self._eager = torch.cuda.Stream()
+        self._capture = torch.cuda.Stream()
+        self._pool: tuple[int, int] | None = None
+        self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
+        self._siblings: list[torch.cuda.CUDAGraph] = []
+        self._canaries: list[torch.Tensor] = []
+
+    def make_slab(self, nbytes: int) -> tuple[Slab, bytes]:
+        address = driver.allocate(nbytes)
+        slab = Slab(address, nbytes, torch.device("cuda", torch.cuda.current_device()))
+        return slab, driver.share(address)
+
+    def arrange(self, slab: Slab, counter: int) -> None:
+        self._slab = slab
+        self._counter = slab.words(counter, 8)
+        self._index = slab.words(counter + 8, 8)
+
+    def warm(self, calls: Sequence[Bound], entry: Entry) -> None:
+        with torch.cuda.stream(self._warm):
+            for call in calls:
+                for _ in range(2):
+                    self._produce(call.plan)
+                    entry(*call.arguments())
+        torch.cuda.synchronize()
+
+    def eager(self, call: Bound, entry: Entry, times: int, delay: bool) -> bool:
+        returned = False
+        with torch.cuda.stream(self._eager):
+            for _ in range(times):
+                if delay:
+                    torch.cuda._sleep(_EAGER_DELAY)
+                self._produce(call.plan)
+                returned |= entry(*call.arguments()) is not None
+                self._consume(call.plan)
+        # Only the caller's stream is waited for before the snapshot is complete; the
+        # device as a whole only afterwards, so that the grader reads settled memory.
+        self._eager.synchronize()
+        torch.cuda.synchronize()
+        return returned
+
+    def capture(self, case: int, calls: Sequence[Bound], entry: Entry, sibling: bool) -> Captured:
+        graph, nodes = self._record(calls, entry, self._pool)
+        if self._pool is None:
+            self._pool = graph.pool()
+        kinds, suspicious = look_into(graph.raw_cuda_graph())
+        graph.instantiate()
+        if sibling:
+            self._siblings.append(graph)
+        else:
+            self._graphs[case] = graph
+        return Captured(tuple(nodes), kinds, suspicious, 0)
+
+    def recapture(self, calls: Sequence[Bound], entry: Entry, times: int) -> None:
+        for _ in range(times):
+            graph, _ = self._record(calls, entry, None)
+            graph.instantiate()
+            graph.reset()
+        torch.cuda.synchronize()
+
+    def replay(self, case: int, times: int) -> None:
+        graph = self._graphs[case]
+        with torch.cuda.stream(self._capture):
+            for _ in range(times):
+                graph.replay()
+        self._capture.synchronize()
+        torch.cuda.synchronize()
+
+    def collect(self) -> None:
+        gc.collect()
+        torch.cuda.synchronize()
+        torch.cuda.empty_cache()
+
+    def drop_siblings(self) -> None:
+        for graph in self._siblings:
+            graph.reset()
+        self._siblings.clear()
+
+    def refill(self) -> None:
+        """Take blocks of the sizes that were freed, and of every power of two besides."""
+        sizes = [1 << power for power in range(9, 26)]
+        for segment in torch.cuda.memory_snapshot():
+            if tuple(segment["segment_pool_id"]) != (0, 0):
+                continue
+            free = [block["size"] for block in segment["blocks"] if block["state"] == "inactive"]
+            sizes += free[: max(0, _CANARIES - len(sizes))]
+        for size in sizes:
+            block = torch.empty(max(size - 512, 512), dtype=torch.uint8, device="cuda")
+            self._canaries.append(block.fill_(0xFF))
+        torch.cuda.synchronize()
+
+    def release(self) -> None:
+        self._canaries.clear()
+
+    def is_lost(self, error: BaseException) -> bool:
+        try:
+            torch.cuda.synchronize()
+        except RuntimeError:
+            return True
+        return False
+
+    def _record(
+        self, calls: Sequence[Bound], entry: Entry, pool: tuple[int, int] | None
+    ) -> tuple[torch.cuda.CUDAGraph, list[int]]:
+        graph = torch.cuda.CUDAGraph(keep_graph=True)
+        nodes = []
+        torch.cuda.synchronize()
+        with torch.cuda.stream(self._capture):
+            # `torch.cuda.graph` would collect garbage and empty the cache here, which is
+            # the perturbation's business, and time besides.
+            graph.capture_begin(pool=pool, capture_error_mode="global")
+            try:
+                rows = calls[0].plan.rows
+                torch.remainder(self._counter, rows, out=self._index)
+                for call in calls:
+                    torch.cuda._sleep(_CAPTURED_DELAY)
+                    self._produce_row(call.plan)
+                    before = driver.captured_nodes(self._capture.cuda_stream)
+                    entry(*call.arguments())
+                    after = driver.captured_nodes(self._capture.cuda_stream)
+                    nodes.append(after - before if min(before, after) >= 0 else -1)
+                    self._consume_row(call.plan)
+                self._counter.add_(1)
+            finally:
+                graph.capture_end()
+        return graph, nodes
+
+    def _produce(self, plan: CallPlan) -> None:
+        for copy in plan.producers:
+            source = self._slab.words(copy.ring, copy.nbytes)
+            self._slab.words(copy.span, copy.nbytes).copy_(source)
+
+    def _consume(self, plan: CallPlan) -> None:
+        for copy in plan.consumers:
+            source = self._slab.words(copy.span, copy.nbytes)
+            self._slab.words(copy.ring, copy.nbytes).copy_(source)
+
+    def _produce_row(self, plan: CallPlan) -> None:
+        for copy in plan.producers:
+            rows = self._rows(plan.rows, copy.ring, copy.pitch, copy.nbytes)
+            span = self._slab.words(copy.span, copy.nbytes).unsqueeze(0)
+            torch.index_select(rows, 0, self._index, out=span)
+
+    def _consume_row(self, plan: CallPlan) -> None:
+        for copy in plan.consumers:
+            rows = self._rows(plan.rows, copy.ring, copy.pitch, copy.nbytes)
+            span = self._slab.words(copy.span, copy.nbytes).unsqueeze(0)
+            rows.index_copy_(0, self._index, span)
+
+    def _rows(self, rows: int, ring: int, pitch: int, nbytes: int) -> torch.Tensor:
+        """int64 (rows, nbytes / 8) over a ring."""
+        return self._slab.words(ring, rows * pitch).view(rows, pitch // 8)[:, : nbytes // 8]

@@ -1,0 +1,146 @@
+"""Rehearsal: on a CPU the entry's tensor operations are recorded and walked again.
+
+It shows on a laptop most of what a capture would: host reads, values and pointers that
+were fixed at the first call, workspaces that were replaced. It is never evidence.
+"""
+
+import gc
+import mmap
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+
+from cacheon.engine.protocol import CallPlan
+from cacheon.engine.slab import Slab
+from cacheon.engine.worker.backends.port import Bound, Captured, Entry, Failure
+from cacheon.engine.worker.backends.recording import (
+    NeedsCuda,
+    Recording,
+    Violation,
+    answering_cuda,
+)
+
+_CANARY_BYTES = 1 << 22
+"""Freed host memory that is taken again: the C allocator reuses it soonest for this."""
+
+
+class Tape(NamedTuple):
+    """A recorded call. The recording holds its arguments weakly, as a graph holds
+    addresses; what keeps the examiner's own buffers alive is `arguments`."""
+
+    plan: CallPlan
+    recording: Recording
+    arguments: list[object]
+
+
+class Rehearsal:
+    name = "rehearsal"
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._recording = False
+        self._tapes: dict[int, list[Tape]] = {}
+        self._siblings: list[list[Tape]] = []
+        self._canaries: list[torch.Tensor] = []
+        self._answers = answering_cuda(lambda: self._recording)
+        self._answers.__enter__()
+
+    def make_slab(self, nbytes: int) -> tuple[Slab, bytes]:
+        # -1 asks for anonymous memory: nobody shares an inline harness's slab.
+        self._mapping = mmap.mmap(self._descriptor, nbytes)
+        address = torch.frombuffer(self._mapping, dtype=torch.uint8).data_ptr()
+        return Slab(address, nbytes, torch.device("cpu")), b""
+
+    def arrange(self, slab: Slab, counter: int) -> None:
+        self._slab = slab
+        self._counter = slab.words(counter, 8)
+
+    def warm(self, calls: Sequence[Bound], entry: Entry) -> None:
+        for call in calls:
+            for _ in range(2):
+                self._produce(call.plan, 0)
+                self._guarded(entry, call)
+
+    def eager(self, call: Bound, entry: Entry, times: int, delay: bool) -> bool:
+        returned = False
+        for _ in range(times):
+            self._produce(call.plan, 0)
+            returned |= self._guarded(entry, call) is not None
+            self._consume(call.plan, 0)
+        return returned
+
+    def capture(self, case: int, calls: Sequence[Bound], entry: Entry, sibling: bool) -> Captured:
+        tapes = [self._record(call, entry) for call in calls]
+        if sibling:
+            self._siblings.append(tapes)
+        else:
+            self._tapes[case] = tapes
+        steps = tuple(tape.recording.steps for tape in tapes)
+        return Captured(steps, {}, (), sum(steps))
+
+    def recapture(self, calls: Sequence[Bound], entry: Entry, times: int) -> None:
+        for _ in range(times):
+            for call in calls:
+                self._record(call, entry)
+
+    def replay(self, case: int, times: int) -> None:
+        for _ in range(times):
+            turn = int(self._counter.item())
+            for tape in self._tapes[case]:
+                row = turn % tape.plan.rows
+                self._produce(tape.plan, row)
+                try:
+                    tape.recording.replay()
+                except Violation as error:
+                    raise Failure(error.rule, error.message) from error
+                self._consume(tape.plan, row)
+            self._counter.add_(1)
+
+    def collect(self) -> None:
+        gc.collect()
+
+    def drop_siblings(self) -> None:
+        self._siblings.clear()
+
+    def refill(self) -> None:
+        size = 1 << 10
+        while size <= _CANARY_BYTES:
+            self._canaries += [torch.full((size,), 0xFF, dtype=torch.uint8) for _ in range(4)]
+            size *= 2
+
+    def release(self) -> None:
+        self._canaries.clear()
+
+    def is_lost(self, error: BaseException) -> bool:
+        return False
+
+    def _guarded(self, entry: Entry, call: Bound) -> object:
+        try:
+            return entry(*call.arguments())
+        except NeedsCuda as error:
+            raise Failure("CG807", str(error), needs_cuda=True) from error
+
+    def _record(self, call: Bound, entry: Entry) -> Tape:
+        arguments = call.arguments()
+        recording = Recording([value for value in arguments if isinstance(value, torch.Tensor)])
+        self._recording = True
+        try:
+            recording.record(entry, *arguments)
+        except Violation as error:
+            raise Failure(error.rule, error.message) from error
+        except NeedsCuda as error:
+            raise Failure("CG807", str(error), needs_cuda=True) from error
+        finally:
+            self._recording = False
+        return Tape(call.plan, recording, arguments)
+
+    def _produce(self, plan: CallPlan, row: int) -> None:
+        for copy in plan.producers:
+            source = self._slab.raw(copy.ring + row * copy.pitch, copy.nbytes)
+            self._slab.raw(copy.span, copy.nbytes).copy_(source)
+
+    def _consume(self, plan: CallPlan, row: int) -> None:
+        for copy in plan.consumers:
+            source = self._slab.raw(copy.span, copy.nbytes)
+            self._slab.raw(copy.ring + row * copy.pitch, copy.nbytes).copy_(source)

@@ -1,0 +1,68 @@
+"""From an exception to the line of the candidate that is to blame."""
+
+import linecache
+import os
+import traceback
+from collections.abc import Iterator
+from types import TracebackType
+
+from cacheon.engine.protocol import Where
+
+_LONGEST = 300
+
+
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """The exception, then what it hides, outermost first.
+
+    The exception raised as a capture ends hides the candidate's own, which stands in its
+    `__context__`."""
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        yield current
+        current = current.__cause__ or current.__context__
+
+
+def blame(error: BaseException, root: str) -> tuple[BaseException, Where | None]:
+    """The innermost exception that passed through a file under `root`, and that line;
+    the exception itself and None where none did."""
+    found: tuple[BaseException, Where | None] = (error, None)
+    for candidate in chain(error):
+        where = _last_line_inside(candidate.__traceback__, root)
+        if where is not None:
+            found = (candidate, where)
+    if found[1] is None and isinstance(error, SyntaxError) and error.filename:
+        where = _line(error.filename, error.lineno or 0, "<module>", root)
+        if where is not None:
+            return error, where
+    return found
+
+
+def first_line(error: BaseException) -> str:
+    """The exception's own words, one line; a broken `__str__` is no way to stop us."""
+    try:
+        text = str(error)
+    except BaseException as broken:
+        text = f"(its own message raised {type(broken).__name__})"
+    lines = text.strip().splitlines()
+    return lines[0][:1500] if lines else ""
+
+
+def _last_line_inside(tb: TracebackType | None, root: str) -> Where | None:
+    where = None
+    for frame, line in traceback.walk_tb(tb):
+        found = _line(frame.f_code.co_filename, line, frame.f_code.co_name, root)
+        where = found or where
+    return where
+
+
+def _line(file: str, line: int, function: str, root: str) -> Where | None:
+    if not file.startswith(root + os.sep):
+        return None
+    return Where(
+        file=file[len(root) + 1 :][:_LONGEST],
+        line=max(0, min(line, 10_000_000)),
+        function=function[:_LONGEST],
+        source=linecache.getline(file, line).strip()[:_LONGEST],
+    )

@@ -1,0 +1,220 @@
+"""The harness around the candidate: loads it, calls it, answers the grader.
+
+It decides nothing. Every answer it gives after `Load` may be a lie, and the grader treats
+it so; what counts is what stands in the slab.
+"""
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from cacheon.engine.protocol import (
+    AnyCommand,
+    AnyReply,
+    Arrange,
+    Call,
+    CallPlan,
+    Capture,
+    Disturb,
+    Done,
+    Load,
+    MakeSlab,
+    Prepare,
+    Raised,
+    Recapture,
+    Replay,
+    Warm,
+    WorkerPlan,
+)
+from cacheon.engine.slab import Slab
+from cacheon.engine.worker.backends.port import Backend, Bound, Entry, Failure
+from cacheon.engine.worker.blame import blame, first_line
+
+
+class Unready(RuntimeError):
+    """A command that came before what it needs."""
+
+
+class Harness:
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+        self.root = ""
+        self._slab: Slab | None = None
+        self._plan: WorkerPlan | None = None
+        self._entry: Entry | None = None
+        self._prepare: Entry | None = None
+        self._prepared: dict[int, object] = {}
+
+    def handle(self, command: AnyCommand) -> AnyReply:
+        """Carry out one command. An exception of any kind becomes `Raised`: a candidate
+        may raise SystemExit or its own BaseException."""
+        try:
+            with torch.no_grad():
+                return self._carry_out(command)
+        except BaseException as error:
+            return self._raised(error)
+
+    def _carry_out(self, command: AnyCommand) -> AnyReply:
+        match command:
+            case MakeSlab():
+                self._slab, handle = self.backend.make_slab(command.nbytes)
+                return Done(handle=handle)
+            case Arrange():
+                self._plan = command.plan
+                self.backend.arrange(self.slab, command.plan.counter)
+            case Load():
+                self._load(command)
+            case Prepare():
+                self._prepare_weights(command.index)
+            case Warm():
+                calls = self.plan.cases[command.case].warm
+                self.backend.warm([self._bind(call) for call in calls], self.entry)
+            case Call():
+                call = self._call_plan(command)
+                returned = self.backend.eager(
+                    self._bind(call), self.entry, command.times, command.delay
+                )
+                return Done(returned=returned)
+            case Capture():
+                calls = self.plan.cases[command.case].captured
+                bound = [self._bind(call) for call in calls]
+                seen = self.backend.capture(command.case, bound, self.entry, command.sibling)
+                return Done(
+                    nodes=seen.nodes,
+                    kinds=seen.kinds,
+                    suspicious=seen.suspicious,
+                    steps=seen.steps,
+                )
+            case Recapture():
+                calls = self.plan.cases[command.case].captured
+                bound = [self._bind(call) for call in calls]
+                self.backend.recapture(bound, self.entry, command.times)
+            case Replay():
+                self.backend.replay(command.case, command.times)
+            case Disturb():
+                self._disturb(command)
+            case _:
+                raise Unready(f"no answer to {type(command).__name__}")
+        return Done()
+
+    @property
+    def slab(self) -> Slab:
+        if self._slab is None:
+            raise Unready("there is no slab yet")
+        return self._slab
+
+    @property
+    def plan(self) -> WorkerPlan:
+        if self._plan is None:
+            raise Unready("there is no plan yet")
+        return self._plan
+
+    @property
+    def entry(self) -> Entry:
+        if self._entry is None:
+            raise Unready("no candidate is loaded")
+        return self._entry
+
+    def _call_plan(self, command: Call) -> CallPlan:
+        if command.which >= 0:
+            return self.plan.cases[command.case].eager[command.which]
+        if self.plan.larger is None:
+            raise Unready("the plan has no larger call")
+        return self.plan.larger
+
+    def _bind(self, call: CallPlan) -> Bound:
+        slab, names, prepared = self.slab, self.plan.entry, self._prepared
+
+        def arguments() -> list[object]:
+            values: list[object] = []
+            for name in names:
+                if name == "prepared":
+                    values.append(prepared[call.prepared])
+                elif name in call.tensors:
+                    values.append(slab.tensor(call.tensors[name]))
+                else:
+                    values.append(call.scalars[name])
+            return values
+
+        return Bound(call, arguments)
+
+    def _load(self, command: Load) -> None:
+        candidate = command.candidate
+        self.root = candidate.root
+        keep_compilers_private(Path(command.caches))
+        module = import_source(Path(candidate.root), candidate.source)
+        self._entry = attribute(module, candidate.entry)
+        if candidate.prepare:
+            self._prepare = attribute(module, candidate.prepare)
+
+    def _prepare_weights(self, index: int) -> None:
+        if self._prepare is None:
+            raise Failure("CG801", "the slot prepares its weights, and the row names no `prepare`")
+        weights = self.plan.prepares[index]
+        self._prepared[index] = self._prepare(
+            *(self.slab.tensor(weights[name]) for name in self.plan.prepare)
+        )
+
+    def _disturb(self, command: Disturb) -> None:
+        steps = {
+            "collect": self.backend.collect,
+            "siblings": self.backend.drop_siblings,
+            "refill": self.backend.refill,
+            "release": self.backend.release,
+        }
+        steps[command.step]()
+
+    def _raised(self, error: BaseException) -> Raised:
+        lost = self.backend.is_lost(error)
+        culprit, where = blame(error, self.root) if self.root else (error, None)
+        failure = culprit if isinstance(culprit, Failure) else None
+        return Raised(
+            kind=type(culprit).__name__[:300],
+            message=first_line(culprit),
+            where=where,
+            rule=failure.rule if failure else "",
+            needs_cuda=bool(failure and failure.needs_cuda),
+            sticky=lost,
+            at_end=culprit is error and where is None,
+        )
+
+
+def keep_compilers_private(caches: Path) -> None:
+    """Send what compilers keep to a directory of this candidate's own, shared by its two
+    orders: nothing is found there that another candidate, or an earlier run, left."""
+    for variable, name in (
+        ("TRITON_CACHE_DIR", "triton"),
+        ("TORCHINDUCTOR_CACHE_DIR", "inductor"),
+        ("TORCH_EXTENSIONS_DIR", "extensions"),
+        ("CUDA_CACHE_PATH", "cuda"),
+    ):
+        os.environ[variable] = str(caches / name)
+
+
+def import_source(root: Path, source: str) -> ModuleType:
+    """Run a source file of the snapshot as a module of its own name."""
+    for directory in (str(root), str((root / source).parent)):
+        # Behind everything else: a bundle must not shadow the standard library.
+        if directory not in sys.path:
+            sys.path.append(directory)
+    name = f"cacheon_candidate_{Path(source).stem}"
+    spec = importlib.util.spec_from_file_location(name, root / source)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{source} is no Python source")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def attribute(module: ModuleType, name: str) -> Entry:
+    value: Any = getattr(module, name, None)
+    if not callable(value):
+        raise Failure("CG806", f"`{name}` is not a callable of the module once it has run")
+    found: Entry = value
+    return found

@@ -1,0 +1,46 @@
+"""The worker process: answers one command at a time, the candidate's code beside it."""
+
+import faulthandler
+import os
+import resource
+import signal
+import socket
+import sys
+
+import torch
+
+from cacheon.engine.protocol import (
+    TRUSTED_FRAME,
+    AnyCommand,
+    AnyReply,
+    Closed,
+    MakeSlab,
+    Stop,
+    Wire,
+)
+from cacheon.engine.worker.backends import choose
+from cacheon.engine.worker.harness import Harness
+
+
+def run(sock: socket.socket) -> int:
+    """Serve the grader until it says stop or is gone. Returns the exit status."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # A worker that hangs is asked for the line where it does.
+    faulthandler.register(signal.SIGUSR1, file=sys.stderr, all_threads=True)
+    # Bytecode written beside the snapshot would be executed the next time.
+    sys.dont_write_bytecode = True
+    torch.set_num_threads(max(1, min(4, (os.cpu_count() or 1) // 2)))
+    wire: Wire[AnyReply, AnyCommand] = Wire(sock, AnyCommand, limit=TRUSTED_FRAME)
+    harness: Harness | None = None
+    try:
+        while True:
+            command = wire.receive()
+            if isinstance(command, Stop):
+                return 0
+            if harness is None:
+                shared = isinstance(command, MakeSlab) and command.shared
+                descriptor = wire.descriptor() if shared else -1
+                harness = Harness(choose(on_cpu=shared, descriptor=descriptor))
+            wire.send(harness.handle(command))
+    except Closed:
+        return 0

@@ -1,0 +1,69 @@
+"""Every wrong implementation fails in one of any two consecutive rounds: by construction
+of the draws, so for every seed, case and dtype."""
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from cacheon.contract.case import Case
+from cacheon.contract.slots import SLOTS
+from cacheon.engine.grader.compare import measure
+
+from .candidates import CANDIDATES, cannot_show, damaged
+from .cases import DTYPES, NAMES, drawn, expected, published_cases, small_cases
+
+
+def pairs(name: str, dtype: str) -> Iterator[tuple[Case, int, int]]:
+    """Case, seed, first round of two."""
+    for seed in range(4):
+        for case in small_cases(name, dtype, seed):
+            yield case, seed, seed
+    for case in published_cases(name, dtype):
+        yield case, 7, 6
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", NAMES)
+def test_wrong_implementations_fail_in_any_two_rounds(name: str, dtype: str) -> None:
+    slot, candidates = SLOTS[name], CANDIDATES[name]
+    wrong = dict(candidates.wrong)
+    wrong |= {how: damaged(candidates.honest["exact"], how) for how in candidates.damages}
+    for case, seed, first in pairs(name, dtype):
+        passed = {who for who in wrong if not cannot_show(who, case)}
+        for turn, where in ((first, "A"), (first + 1, "A'")):
+            inputs = drawn(case, seed, turn, where=where)
+            names = sorted(passed)
+            answers = torch.stack([wrong[who](inputs, case) for who in names])
+            right = expected(case, inputs).expand(answers.shape)
+            found, _ = measure(slot, case, "out", right, answers)
+            passed = {who for who, one in zip(names, found, strict=True) if one.ok}
+            if not passed:
+                break
+        assert not passed, (case.label, dtype, seed, first)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_yesterdays_answer_fails_today(name: str) -> None:
+    """An answer to the draws of the round before is no answer."""
+    for dtype in DTYPES:
+        for case in small_cases(name, dtype, 1):
+            old = CANDIDATES[name].honest["exact"](drawn(case, 1, 2), case)
+            right = expected(case, drawn(case, 1, 3))
+            (found,), _ = measure(SLOTS[name], case, "out", right[None], old[None])
+            assert not found.ok, (case.label, dtype)
+
+
+@pytest.mark.parametrize("row_keys", [4096, 16384])
+def test_zeros_fail_at_long_lengths(row_keys: int) -> None:
+    """The mean of so many keys is within tolerance of zero, and zero still fails."""
+    from .cases import case_of
+
+    case = case_of("attention.decode", "bfloat16", B=2, Hq=4, Hkv=1, D=64, S=row_keys)
+    inputs = drawn(case, 3, 0, "maximal")
+    right = expected(case, inputs)
+    answers = right.to(torch.bfloat16).clone()
+    answers[1] = 0
+    (found,), _ = measure(SLOTS[case.slot], case, "out", right[None], answers[None])
+    assert not found.ok
+    assert found.worst_row == 1
