@@ -150,7 +150,7 @@ class Replay(Command, tag="replay"):
 class Disturb(Command, tag="disturb"):
     """One step of the perturbation that the harness itself takes."""
 
-    step: Literal["collect", "siblings", "refill", "release"]
+    step: Literal["collect", "siblings", "refill", "inspect", "release"]
 
 
 class Stop(Command, tag="stop"):
@@ -271,6 +271,7 @@ class Begin(Tell, tag="begin"):
 class Examine(Tell, tag="examine"):
     request: VariantRequest
     caches: str
+    seed: int
 
 
 class Spawned(Tell, tag="spawned"):

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from cacheon.records.errors import LimitExceeded, RecordRefused
+from cacheon.records.errors import RecordRefused
 
 T = TypeVar("T")
 
@@ -18,6 +18,7 @@ DEEPEST = 32
 """Brackets that may be open at once: deeper ones cost a parser its stack."""
 LARGEST = (1 << 53) - 1
 
+_NO_BRACKET = bytes(byte for byte in range(256) if byte not in b"[]{}")
 _ENCODER = msgspec.json.Encoder(order="sorted")
 
 
@@ -34,10 +35,10 @@ def decode(data: bytes, kind: type[T], *, limit: int = LIMIT, source: str = "") 
     1. Not more than `limit` bytes. 2. Brackets not deeper than anybody needs, seen before
     anything is parsed. 3. Decoded strictly into the type. 4. Encoding the result gives
     these very bytes back: no duplicate key, other spelling of a number, mark or white
-    space gets through. Raises LimitExceeded or RecordRefused."""
+    space gets through. Raises RecordRefused; what the record says is the caller's to check."""
     if len(data) > limit:
-        raise LimitExceeded(
-            file=source, place="size", expected=f"at most {limit} bytes", got=f"{len(data)}"
+        raise RecordRefused(
+            "too-large", file=source, expected=f"at most {limit} bytes", got=f"{len(data)}"
         )
     if _depth(data) > DEEPEST:
         raise RecordRefused(
@@ -45,9 +46,12 @@ def decode(data: bytes, kind: type[T], *, limit: int = LIMIT, source: str = "") 
         )
     try:
         record = msgspec.json.decode(data, type=kind, strict=True)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RecordRefused(
-            "not-a-record", file=source, expected=f"a {kind.__name__}", got=str(error)
+            "not-a-record",
+            file=source,
+            expected=f"a {getattr(kind, '__name__', kind)}",
+            got=str(error),
         ) from error
     if encode(record) != data:
         raise RecordRefused(
@@ -57,24 +61,19 @@ def decode(data: bytes, kind: type[T], *, limit: int = LIMIT, source: str = "") 
 
 
 def _depth(data: bytes) -> int:
-    """The deepest nesting of brackets outside strings."""
+    """How deep brackets outside strings nest, counted no further than one beyond DEEPEST.
+
+    Linear in the size whatever the bytes are; where they are no JSON the number means
+    nothing, and the decoder refuses them next."""
+    # With escaped pairs gone, every quote that is left opens or closes a string.
+    bare = data.replace(b"\\\\", b"").replace(b'\\"', b"")
+    brackets = b"".join(bare.split(b'"')[::2]).translate(None, _NO_BRACKET)
     depth = deepest = 0
-    quoted = escaped = False
-    for byte in data:
-        if quoted:
-            if escaped:
-                escaped = False
-            elif byte == 0x5C:
-                escaped = True
-            elif byte == 0x22:
-                quoted = False
-        elif byte == 0x22:
-            quoted = True
-        elif byte in b"[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif byte in b"]}":
-            depth -= 1
+    for byte in brackets:
+        depth += 1 if byte in b"[{" else -1
+        deepest = max(deepest, depth)
+        if deepest > DEEPEST:
+            break
     return deepest
 
 
@@ -96,8 +95,9 @@ def _refuse_inexact(value: Any) -> None:
             for key, item in value.items():
                 if not str(key).isascii():
                     raise RecordRefused("key", expected="an ASCII key", got=ascii(key)[:80])
+                _refuse_inexact(key)
                 _refuse_inexact(item)
-        case list() | tuple():
+        case _:  # msgspec leaves lists and tuples, nothing else
             for item in value:
                 _refuse_inexact(item)
 

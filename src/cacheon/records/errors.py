@@ -15,9 +15,11 @@ that explains it.
 _LONGEST = 600
 
 
-def printable(text: str, longest: int = _LONGEST) -> str:
+def one_line(text: str, longest: int = _LONGEST) -> str:
     """One line of `text`, control characters escaped: what comes from a bundle must not
     move a cursor or forge a line."""
+    # Cut before escaping, too: an escape is up to ten characters long.
+    text = text if len(text) <= longest else text[: longest - 1] + "…"
     shown = "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode()
         for character in text
@@ -31,7 +33,7 @@ class CacheonError(Exception):
     exit_code = 1
 
     def __init__(self, message: str, *, diagnosis: str = "", page: str = "") -> None:
-        self.message = printable(message)
+        self.message = one_line(message)
         self.diagnosis = diagnosis
         self.page = page
         super().__init__(self.message)

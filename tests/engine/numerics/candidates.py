@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 from cacheon.contract.case import Case
 
@@ -23,12 +23,12 @@ Implementation = Callable[[Inputs, Case], torch.Tensor]
 
 def silu_exact(i: Inputs, case: Case) -> torch.Tensor:
     gate, up = i["x"].float().chunk(2, -1)
-    return (F.silu(gate) * up).to(i["x"].dtype)
+    return (functional.silu(gate) * up).to(i["x"].dtype)
 
 
 def silu_rounded(i: Inputs, case: Case) -> torch.Tensor:
     gate, up = i["x"].chunk(2, -1)
-    return F.silu(gate) * up
+    return functional.silu(gate) * up
 
 
 def silu_by_sigmoid(i: Inputs, case: Case) -> torch.Tensor:
@@ -38,12 +38,12 @@ def silu_by_sigmoid(i: Inputs, case: Case) -> torch.Tensor:
 
 def silu_swapped(i: Inputs, case: Case) -> torch.Tensor:
     up, gate = i["x"].float().chunk(2, -1)
-    return (F.silu(gate) * up).to(i["x"].dtype)
+    return (functional.silu(gate) * up).to(i["x"].dtype)
 
 
 def silu_as_gelu(i: Inputs, case: Case) -> torch.Tensor:
     gate, up = i["x"].float().chunk(2, -1)
-    return (F.gelu(gate) * up).to(i["x"].dtype)
+    return (functional.gelu(gate) * up).to(i["x"].dtype)
 
 
 # --- norm.rmsnorm ----------------------------------------------------------------------
@@ -64,7 +64,7 @@ def rms_rounded(i: Inputs, case: Case) -> torch.Tensor:
 
 def rms_torch(i: Inputs, case: Case) -> torch.Tensor:
     eps = float(case.scalars["eps"])
-    return F.rms_norm(i["x"], (i["x"].shape[-1],), i["weight"], eps)
+    return functional.rms_norm(i["x"], (i["x"].shape[-1],), i["weight"], eps)
 
 
 def rms_eps_outside(i: Inputs, case: Case) -> torch.Tensor:
@@ -115,7 +115,7 @@ def sdpa_rounded(i: Inputs, case: Case) -> torch.Tensor:
 
 def sdpa_torch(i: Inputs, case: Case) -> torch.Tensor:
     q, k, v = (t.transpose(0, 1)[None] for t in (i["q"], i["k"], i["v"]))
-    out = F.scaled_dot_product_attention(
+    out = functional.scaled_dot_product_attention(
         q,
         k,
         v,
@@ -152,7 +152,7 @@ def decode_torch(i: Inputs, case: Case) -> torch.Tensor:
     q = i["q"][:, :, None]
     k, v = i["k"].transpose(1, 2), i["v"].transpose(1, 2)
     seen = torch.arange(k.shape[2])[None] < i["seq_lens"][:, None]
-    out = F.scaled_dot_product_attention(
+    out = functional.scaled_dot_product_attention(
         q,
         k,
         v,
@@ -199,6 +199,11 @@ def decode_wrong_group(i: Inputs, case: Case) -> torch.Tensor:
 # --- scores ----------------------------------------------------------------------------
 
 
+def paged(scores: torch.Tensor, block: int) -> torch.Tensor:
+    """(rows, keys) as (rows, blocks, block)."""
+    return scores.reshape(scores.shape[0], -1, block)
+
+
 def score_plain(
     i: Inputs, case: Case, *, shift: int = 0, heads: slice = slice(None), whole: bool = False
 ) -> torch.Tensor:
@@ -210,7 +215,7 @@ def score_plain(
     if whole:  # masks whole blocks only
         length = (length + block - 1) // block * block
     scores = scores.masked_fill(n >= length, float("-inf"))
-    return scores.unflatten(1, (-1, block)).amax(-1).to(i["q"].dtype)
+    return paged(scores, block).amax(-1).to(i["q"].dtype)
 
 
 def score_rounded(i: Inputs, case: Case) -> torch.Tensor:
@@ -222,7 +227,7 @@ def score_rounded(i: Inputs, case: Case) -> torch.Tensor:
         scores += torch.einsum("bd,bnd->bn", i["q"][:, head], k)
     n = torch.arange(scores.shape[1])[None]
     scores = scores.masked_fill(n >= i["seq_lens"][:, None], float("-inf"))
-    return scores.unflatten(1, (-1, block)).amax(-1)
+    return paged(scores, block).amax(-1)
 
 
 def score_summed_query(i: Inputs, case: Case) -> torch.Tensor:
@@ -246,8 +251,8 @@ def score_mean(i: Inputs, case: Case) -> torch.Tensor:
     block = int(case.scalars["block_size"])
     scores = torch.einsum("bd,bnd->bn", i["q"].float().sum(1), i["index_k"][:, :, 0].float())
     n = torch.arange(scores.shape[1])[None]
-    seen = (n < i["seq_lens"][:, None]).unflatten(1, (-1, block))
-    total = (scores.unflatten(1, (-1, block)) * seen).sum(-1) / seen.sum(-1).clamp(min=1)
+    seen = paged((n < i["seq_lens"][:, None]), block)
+    total = (paged(scores, block) * seen).sum(-1) / seen.sum(-1).clamp(min=1)
     return total.masked_fill(~seen.any(-1), float("-inf")).to(i["q"].dtype)
 
 
@@ -259,8 +264,8 @@ def prefill_plain(
     m, n = (torch.arange(size) for size in scores.shape)
     last = int(case.scalars["prefix_len"]) + (m[:, None] if causal else scores.shape[0])
     scores = scores.masked_fill(n[None] > last + shift, float("-inf"))
-    scores = F.pad(scores, (0, -scores.shape[1] % block), value=float("-inf"))
-    return scores.unflatten(1, (-1, block)).amax(-1)
+    scores = functional.pad(scores, (0, -scores.shape[1] % block), value=float("-inf"))
+    return paged(scores, block).amax(-1)
 
 
 def prefill_rounded(i: Inputs, case: Case) -> torch.Tensor:
@@ -269,8 +274,8 @@ def prefill_rounded(i: Inputs, case: Case) -> torch.Tensor:
     m, n = (torch.arange(size) for size in scores.shape)
     hidden = n[None] > int(case.scalars["prefix_len"]) + m[:, None]
     scores = scores.masked_fill(hidden, float("-inf"))
-    scores = F.pad(scores, (0, -scores.shape[1] % block), value=float("-inf"))
-    return scores.unflatten(1, (-1, block)).amax(-1)
+    scores = functional.pad(scores, (0, -scores.shape[1] % block), value=float("-inf"))
+    return paged(scores, block).amax(-1)
 
 
 def prefill_eight_bits(i: Inputs, case: Case) -> torch.Tensor:
@@ -280,7 +285,7 @@ def prefill_eight_bits(i: Inputs, case: Case) -> torch.Tensor:
 # --- moe -------------------------------------------------------------------------------
 
 
-def moe(  # noqa: PLR0913 - one switch for each way of being wrong
+def moe(
     i: Inputs,
     case: Case,
     *,
@@ -301,12 +306,12 @@ def moe(  # noqa: PLR0913 - one switch for each way of being wrong
     if drop:
         weight[:, -1] = 0
     out = torch.zeros(x.shape, dtype=accumulate)
-    for expert in ids.unique().tolist():
+    for expert in sorted(set(ids.flatten().tolist())):
         rows, slots = (ids == expert).nonzero(as_tuple=True)
         gate, up = (x[rows].to(inner) @ w13[expert].to(inner).T).chunk(2, -1)
         if swap:
             gate, up = up, gate
-        hidden = F.silu(gate) * up
+        hidden = functional.silu(gate) * up
         down = (hidden @ w2[expert].to(inner).T).to(accumulate)
         down *= weight[rows, slots, None].to(accumulate)
         out.index_add_(0, rows, down)
@@ -455,9 +460,7 @@ CANDIDATES: dict[str, Candidates] = {
             "one_more": lambda i, c: prefill_plain(i, c, shift=1),
             "one_less": lambda i, c: prefill_plain(i, c, shift=-1),
             "not_causal": lambda i, c: prefill_plain(i, c, causal=False),
-            "half_the_columns": lambda i, c: prefill_plain(
-                i, c, dims=slice(i["q"].shape[1] // 2)
-            ),
+            "half_the_columns": lambda i, c: prefill_plain(i, c, dims=slice(i["q"].shape[1] // 2)),
         },
         damages=SCORES,
     ),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+import pytest
 import torch
 
 from cacheon.contract.case import Case
@@ -15,8 +16,10 @@ from cacheon.engine.grader.references import reference_for
 DTYPES = ("bfloat16", "float16", "float32")
 NAMES = tuple(name for name, slot in SLOTS.items() if slot.kind != "collective")
 
-AFFORDABLE = 1 << 21
-"""Elements of one call that a test on a laptop may have."""
+AFFORDABLE = {"cpu": 1 << 21, "cuda": 1 << 26}
+"""Elements of one call that a test may have."""
+
+DEVICES = ("cpu", pytest.param("cuda", marks=pytest.mark.gpu))
 
 
 def context(dtype: str) -> Context:
@@ -25,6 +28,8 @@ def context(dtype: str) -> Context:
 
 def case_of(name: str, dtype: str = "float32", causal: bool = True, **dims: int) -> Case:
     choices = {"causal": causal} if name == "attention.sdpa" else {}
+    if name == "attention.msa_block_score":
+        dims = {"block": 128, **dims}
     slot = SLOTS[name]
     return build_case(slot, "default", dims, choices, context(dtype), Domain(), "catalogue")
 
@@ -35,12 +40,12 @@ def small_cases(name: str, dtype: str, seed: int) -> tuple[Case, ...]:
     return cases_for(slot, "default", Domain(), context(dtype), seed=seed, small=True).cases
 
 
-def published_cases(name: str, dtype: str) -> Iterator[Case]:
+def published_cases(name: str, dtype: str, device: str = "cpu") -> Iterator[Case]:
     """The catalogue itself, where affordable."""
     for shape in SLOTS[name].catalogue:
         causal = shape.choices.get("causal", True)
         case = case_of(name, dtype, causal, **shape.dims)
-        if sum(tensor.span for tensor in case.tensors) <= AFFORDABLE:
+        if sum(tensor.span for tensor in case.tensors) <= AFFORDABLE[device]:
             yield case
 
 

@@ -8,22 +8,24 @@ from cacheon.engine.grader.compare import measure
 from cacheon.engine.grader.draws import Extreme
 
 from .candidates import CANDIDATES
-from .cases import DTYPES, NAMES, drawn, expected, published_cases, small_cases
+from .cases import DEVICES, DTYPES, NAMES, drawn, expected, published_cases, small_cases
 
 SEEDS = 24
 EXTREMES: tuple[Extreme, ...] = ("any", "minimal", "maximal")
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", NAMES)
-def test_honest_implementations_pass_every_draw(name: str, dtype: str) -> None:
+def test_honest_implementations_pass_every_draw(name: str, dtype: str, device: str) -> None:
     slot = SLOTS[name]
     runs = [(case, seed, seed) for seed in range(SEEDS) for case in small_cases(name, dtype, seed)]
-    runs += [(case, 99, turn) for case in published_cases(name, dtype) for turn in (0, 1)]
+    runs += [(case, 99, turn) for case in published_cases(name, dtype, device) for turn in (0, 1)]
     for case, seed, turn in runs:
-        inputs = drawn(case, seed, turn, EXTREMES[seed % 3])
+        inputs = drawn(case, seed, turn, EXTREMES[seed % 3], device=device)
         right = expected(case, inputs)
-        answers = torch.stack([f(inputs, case) for f in CANDIDATES[name].honest.values()])
+        with torch.device(device):
+            answers = torch.stack([f(inputs, case) for f in CANDIDATES[name].honest.values()])
         found, _ = measure(slot, case, "out", right.expand(answers.shape), answers)
         for who, one in zip(CANDIDATES[name].honest, found, strict=True):
             assert one.ok, (who, case.label, dtype, seed, turn, one.reason)

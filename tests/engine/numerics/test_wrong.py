@@ -11,30 +11,32 @@ from cacheon.contract.slots import SLOTS
 from cacheon.engine.grader.compare import measure
 
 from .candidates import CANDIDATES, cannot_show, damaged
-from .cases import DTYPES, NAMES, drawn, expected, published_cases, small_cases
+from .cases import DEVICES, DTYPES, NAMES, case_of, drawn, expected, published_cases, small_cases
 
 
-def pairs(name: str, dtype: str) -> Iterator[tuple[Case, int, int]]:
+def pairs(name: str, dtype: str, device: str) -> Iterator[tuple[Case, int, int]]:
     """Case, seed, first round of two."""
     for seed in range(4):
         for case in small_cases(name, dtype, seed):
             yield case, seed, seed
-    for case in published_cases(name, dtype):
+    for case in published_cases(name, dtype, device):
         yield case, 7, 6
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", NAMES)
-def test_wrong_implementations_fail_in_any_two_rounds(name: str, dtype: str) -> None:
+def test_wrong_implementations_fail_in_any_two_rounds(name: str, dtype: str, device: str) -> None:
     slot, candidates = SLOTS[name], CANDIDATES[name]
     wrong = dict(candidates.wrong)
     wrong |= {how: damaged(candidates.honest["exact"], how) for how in candidates.damages}
-    for case, seed, first in pairs(name, dtype):
+    for case, seed, first in pairs(name, dtype, device):
         passed = {who for who in wrong if not cannot_show(who, case)}
         for turn, where in ((first, "A"), (first + 1, "A'")):
-            inputs = drawn(case, seed, turn, where=where)
+            inputs = drawn(case, seed, turn, where=where, device=device)
             names = sorted(passed)
-            answers = torch.stack([wrong[who](inputs, case) for who in names])
+            with torch.device(device):
+                answers = torch.stack([wrong[who](inputs, case) for who in names])
             right = expected(case, inputs).expand(answers.shape)
             found, _ = measure(slot, case, "out", right, answers)
             passed = {who for who, one in zip(names, found, strict=True) if one.ok}
@@ -57,8 +59,6 @@ def test_yesterdays_answer_fails_today(name: str) -> None:
 @pytest.mark.parametrize("row_keys", [4096, 16384])
 def test_zeros_fail_at_long_lengths(row_keys: int) -> None:
     """The mean of so many keys is within tolerance of zero, and zero still fails."""
-    from .cases import case_of
-
     case = case_of("attention.decode", "bfloat16", B=2, Hq=4, Hkv=1, D=64, S=row_keys)
     inputs = drawn(case, 3, 0, "maximal")
     right = expected(case, inputs)

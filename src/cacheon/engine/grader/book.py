@@ -1,5 +1,7 @@
 """What has been seen of each case so far, and the row that is made of it."""
 
+from collections.abc import Sequence
+
 from cacheon.contract.case import Case
 from cacheon.engine.outcome import (
     CaseRow,
@@ -89,6 +91,24 @@ class Page:
     def measure(self, max_abs: float, max_relative: float) -> None:
         self.max_abs = max(self.max_abs, max_abs)
         self.max_relative = max(self.max_relative, max_relative)
+
+    def complete(self, orders: Sequence[OrderName], replays: int, soak: int) -> str:
+        """Empty where every order walked the whole course; else what is missing."""
+        if self.needs_cuda:
+            return "" if self._reached("eager", orders) else "needs CUDA"
+        for order in orders:
+            tally = self.tallies.get(order)
+            if tally is None or "eager" not in tally.stages:
+                return f"the {order} order did not reach the eager check"
+            if (tally.replays_passed, tally.soak_passed) != (replays, soak):
+                return (
+                    f"the {order} order ended after {tally.replays_passed} of {replays} replays "
+                    f"and {tally.soak_passed} of {soak} in bursts"
+                )
+        return ""
+
+    def _reached(self, stage: Stage, orders: Sequence[OrderName]) -> bool:
+        return all(stage in self.tally(order).stages for order in orders)
 
     def row(self) -> CaseRow:
         status: Status = "ok"

@@ -76,7 +76,8 @@ def serve(wire: HostWire, keeper: Keeper) -> int:
             tell = wire.receive()
             if not isinstance(tell, Examine):
                 return 0
-            wire.send(Examined(outcome=_examine(wire, keeper, settings, tell)))
+            seeded = msgspec.structs.replace(settings, seed=tell.seed)
+            wire.send(Examined(outcome=_examine(wire, keeper, seeded, tell)))
     except Closed:
         return 0
 

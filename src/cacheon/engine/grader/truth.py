@@ -27,6 +27,7 @@ class Bank:
     def __init__(self, values: Values, expected: Sequence[Values]) -> None:
         self.values = values
         self.expected = expected
+        self.entries = next(iter(values.values())).shape[0]
 
 
 class Truth:

@@ -13,6 +13,7 @@ from cacheon.engine.grader.course import Course
 from cacheon.engine.grader.layout import row_bytes
 from cacheon.engine.grader.session import Keeper, Lost, Session
 from cacheon.engine.grader.truth import Truth
+from cacheon.engine.grader.walk import Walk
 from cacheon.engine.outcome import Finding, OrderName, VariantOutcome
 from cacheon.engine.protocol import Ended
 from cacheon.engine.request import Candidate, Progress, RunSettings, VariantRequest
@@ -105,17 +106,10 @@ class Examiner:
             self.truth,
             self.settings.device == "cpu",
         )
-        course = Course(
-            session,
-            pages,
-            self.truth,
-            self.settings,
-            order,
-            self.request.graph,
-            candidate or self.request.candidate,
-            self.caches,
-            self._tell,
+        walk = Walk(
+            session, pages, self.truth, self.settings, order, candidate or self.request.candidate
         )
+        course = Course(walk, self.request.graph, self.caches, self._tell)
         lost: Lost | None = None
         try:
             course.run()
@@ -240,6 +234,12 @@ class Examiner:
 
     def _outcome(self) -> VariantOutcome:
         request = self.request
+        replays = self.settings.replays if request.graph else 0
+        soak = self.settings.soak if request.graph else 0
+        for page in self.pages:
+            # Nothing passes by having been forgotten.
+            if page.case.applicable and not page.failed and not page.infrastructure:
+                page.infrastructure = page.complete(ORDERS, replays, soak)
         rows = tuple(page.row() for page in self.pages)
         verdict = verdict_of(
             rows,
@@ -256,8 +256,8 @@ class Examiner:
             word=verdict.word,
             graph=verdict.graph,
             rehearsal=verdict.rehearsal,
-            graph_replays=self.settings.replays if request.graph else 0,
-            soak_replays=self.settings.soak if request.graph else 0,
+            graph_replays=replays,
+            soak_replays=soak,
             domain=request.domain,
             entry=request.candidate.entry,
             source=request.candidate.source,

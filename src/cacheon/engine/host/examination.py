@@ -100,13 +100,18 @@ class Examination:
             cuda_bindings=facts.versions.get("cuda-bindings", ""),
         )
 
+    def reseed(self, settings: RunSettings) -> None:
+        """Take another seed for what is examined from now on; nothing else may differ."""
+        self.settings = msgspec.structs.replace(self.settings, seed=settings.seed)
+
     def examine(self, request: VariantRequest) -> VariantOutcome:
         """Examine one variant. Raises InfrastructureError where the grader is lost."""
         self.facts()
         wire = self._grader_wire()
         caches = tempfile.mkdtemp(prefix="caches-", dir=self._directory)
         try:
-            wire.send(Examine(request=request, caches=caches))
+            seed = self.settings.seed
+            wire.send(Examine(request=request, caches=caches, seed=seed))
             return self._serve(wire, request)
         except (Closed, Garbled) as error:
             how = self._drop_grader()

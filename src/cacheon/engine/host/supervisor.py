@@ -122,9 +122,7 @@ class Supervisor:
         self.children[child.pid] = child
         return child
 
-    def end(
-        self, pid: int, *, root: str = "", hung: bool = False, grace: float = _GRACE
-    ) -> Ended:
+    def end(self, pid: int, *, root: str = "", hung: bool = False, grace: float = _GRACE) -> Ended:
         """Kill a child if it lives, sweep what it left, say how it ended.
 
         One that is leaving by itself gets `grace` seconds to do so: a signal of ours must

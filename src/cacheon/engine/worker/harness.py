@@ -165,6 +165,7 @@ class Harness:
             "collect": self.backend.collect,
             "siblings": self.backend.drop_siblings,
             "refill": self.backend.refill,
+            "inspect": self.backend.inspect,
             "release": self.backend.release,
         }
         steps[command.step]()

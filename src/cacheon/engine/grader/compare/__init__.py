@@ -6,7 +6,7 @@ import torch
 
 from cacheon.contract.case import Case
 from cacheon.contract.slots.model import ROW_ERROR, Slot
-from cacheon.engine.grader.compare.blocks import judge_blocks, kept, measure_blocks, rank
+from cacheon.engine.grader.compare.blocks import judge_blocks, lost, measure_blocks, rank
 from cacheon.engine.grader.compare.cells import judge_cells, measure_cells, relative_errors
 from cacheon.engine.grader.compare.measured import Measured
 
@@ -54,11 +54,9 @@ def differs(slot: Slot, case: Case, one: torch.Tensor, other: torch.Tensor) -> f
     grains (a row's tile in one head; for scores a row) that could not be taken for each
     other. Where it is 0, an old answer would pass for a new one. One transfer."""
     if slot.correctness.rule == "topk_overlap":
-        k = slot.correctness.k
-        ranking = rank(one[None], k)
-        other_visible = other > -math.inf
-        lost = kept(ranking, other[None].to(one.dtype), k) < ranking.count
-        changed = lost | (other_visible != ranking.visible).any(-1)
+        ranking = rank(one[None], slot.correctness.k)
+        moved = lost(ranking, other[None].to(one.dtype)) > 0
+        changed = moved | ((other > -math.inf) != ranking.visible).any(-1)
         return float(changed.double().mean())
     limit = ROW_ERROR[str(case.descriptor["dtype"])]
     error = relative_errors((other.to(one.dtype) - one).abs(), one)

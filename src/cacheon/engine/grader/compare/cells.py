@@ -63,11 +63,11 @@ def measure_cells(
     flat = error.flatten(1)
     numbers = torch.stack(
         [
-            wrong.flatten(1).sum(1).double(),
-            flat.isinf().sum(1).double(),
-            flat.amax(1).double(),
-            worst.double(),
-            where.double(),
+            wrong.flatten(1).sum(1),
+            flat.isinf().sum(1),
+            flat.amax(1),
+            worst.double(),  # makes them all float64, which counts exactly
+            where,
         ],
         dim=1,
     )

@@ -31,7 +31,7 @@ def inputs(
     k = source.normal("k", k_spec.shape, dtype)
     v = source.normal("v", k_spec.shape, dtype)
     q = source.normal("q", q_spec.shape, torch.float32).mul_(SPREAD)
-    for name, tensor in (("q", q), ("k", k), ("v", v)):
+    for name, tensor in (("k", k), ("v", v)):
         source.scatter_zeros(name, tensor)
 
     # Along `direction` (unit vectors) every query of a group holds exactly SHARED · √D.
@@ -43,8 +43,10 @@ def inputs(
     needle = direction.mul_(reach).to(dtype)
 
     row = torch.arange(batch, device=device)
-    needled = (row + key.round) % 2 == 0
-    length = lengths(batch, cache, key.round, extreme, source)
+    drawn = lengths(batch, cache, key.round, extreme, source.on_host())
+    needs = (torch.arange(batch) + key.round) % 2 == 0
+    length, needled = source.carry(torch.stack([drawn, needs])).unbind(0)
+    needled = needled.bool()
     beyond = torch.arange(cache, device=device) >= length[:, None]
     torch.where(beyond[:, :, None, None], needle[:, None], k, out=k)
     v.mul_((beyond * (BEYOND - 1) + 1).to(dtype)[:, :, None, None])

@@ -8,13 +8,15 @@ twice one head, or leave out one quarter of the columns, and some decoy passes e
 winner.
 """
 
+from typing import NamedTuple
+
 import torch
 
 from cacheon.contract.case import Case
 from cacheon.engine.grader.draws.source import ELEMENT_TYPES, DrawKey, Extreme, Source, digest
 
 BEST = 8
-WINNER, WINNER_SPREAD = 8.5, 2.0
+WINNER, HIGHEST_WINNER = 8.5, 10.5
 DECOY, HIDDEN, TRAP = 6.0, 9.0, 14.0
 QUARTERS = 4
 
@@ -34,43 +36,73 @@ def inputs(
     source.scatter_zeros("index_k", index_k)
     source.scatter_zeros("q", q)
 
-    row = torch.arange(batch, device=device)
-    length, tail_wins = lengths(batch, cache, block, key.round, extreme, source)
-    tail = (length - 1) // block
     heads = q.to(torch.float32)
     query = heads.sum(1)
-    unit = query / query.square().sum(-1, keepdim=True)  # a · unit scores a
-
-    # Which blocks win: a run of them that moves on by one from row to row and from round
-    # to round; the tail apart, which the length decides.
-    column = torch.arange(blocks, device=device)
-    start = digest(key.seed, key.slot, key.case) % max(blocks, 1) + key.round + row
-    turn = (column - start[:, None]) % tail.clamp(min=1)[:, None]
-    before_tail = column < tail[:, None]
-    wins = (turn < BEST - tail_wins.to(torch.int64)[:, None]) & before_tail
-    tall = query.norm(dim=-1)
+    tall = query.norm(dim=-1, keepdim=True)
+    unit = query / tall.square()  # a · unit scores a
+    row = torch.arange(batch, device=device)
+    plan = _plan(case, key, extreme, source)
 
     paged = index_k.view(batch, blocks, block, head_dim)
-    decoys = (_decoys(heads, query) * tall[:, None, None]).to(dtype)
-    decoys = decoys[:, :block]
+    decoys = (_decoys(heads, query) * tall[:, None]).to(dtype)[:, :block]
     first = source.pick("decoys", block - decoys.shape[1] + 1)
     page = paged[:, :, first : first + decoys.shape[1]]
-    lost = (before_tail & ~wins)[:, :, None, None]
-    page.copy_(torch.where(lost, decoys[:, None], page))
+    page.copy_(torch.where(plan.loses[:, :, None, None], decoys[:, None], page))
 
-    height = source.uniform("height", (batch, blocks), 0.0, WINNER_SPREAD, torch.float32) + WINNER
-    winner = ((height * tall[:, None])[:, :, None] * unit[:, None]).to(dtype)
-    place = _places(source, batch, blocks, block, key.round)
-    here = (row[:, None], column[None], place)
-    paged[here] = torch.where(wins[:, :, None], winner, paged[here])
+    height = source.uniform("height", (batch, blocks, 1), WINNER, HIGHEST_WINNER, torch.float32)
+    winner = (height * (unit * tall)[:, None]).to(dtype)
+    here = (row[:, None], torch.arange(blocks, device=device)[None], plan.place)
+    paged[here] = torch.where(plan.wins[:, :, None], winner, paged[here])
 
     flat = index_k.view(batch, cache, head_dim)
-    trap = (unit * (TRAP * tall)[:, None]).to(dtype)
-    beyond = torch.arange(cache, device=device) >= length[:, None]
+    trap = (unit * (TRAP * tall)).to(dtype)
+    beyond = torch.arange(cache, device=device) >= plan.length[:, None]
     torch.where(beyond[:, :, None], trap[:, None], flat, out=flat)
-    last = length - 1
-    flat[row, last] = torch.where(tail_wins[:, None], winner[row, tail], flat[row, last])
-    return {"q": q, "index_k": index_k, "seq_lens": length.to(torch.int32)}
+    last = plan.length - 1
+    at_end = torch.where(plan.tail_wins[:, None], winner[:, 0], flat[row, last])
+    flat[row, last] = at_end
+    return {"q": q, "index_k": index_k, "seq_lens": plan.length.to(torch.int32)}
+
+
+class _Plan(NamedTuple):
+    """What becomes of each row (B) and block (B, blocks): the row's length, int64; whether
+    its last visible key is a winner; which blocks before that key's win, and which lose;
+    where in its block a winner lies, int64."""
+
+    length: torch.Tensor
+    tail_wins: torch.Tensor
+    wins: torch.Tensor
+    loses: torch.Tensor
+    place: torch.Tensor
+
+
+def _plan(case: Case, key: DrawKey, extreme: Extreme, source: Source) -> _Plan:
+    """Blocks win in a run that moves on by one from row to row and from round to round; a
+    winner lies first in its block, last, or anywhere."""
+    batch, cache = case.tensor("index_k").shape[:2]
+    block = int(case.scalars["block_size"])
+    blocks = cache // block
+    host = source.on_host()
+    length, tail_wins = lengths(batch, cache, block, key.round, extreme, host)
+    row, column = torch.arange(batch)[:, None], torch.arange(blocks)
+    tail = ((length - 1) // block)[:, None]
+    start = digest(key.seed, key.slot, key.case) % blocks + key.round + row
+    before_tail = column < tail
+    first = (column - start) % tail.clamp(min=1) < BEST - tail_wins[:, None].to(torch.int64)
+    wins, loses = before_tail & first, before_tail & ~first
+    anywhere = host.integers("place", (batch, blocks), 0, block - 1)
+    kind = (column + row + key.round) % 3
+    place = torch.where(kind == 0, 0, torch.where(kind == 1, block - 1, anywhere))
+    table = torch.cat([length[:, None], tail_wins[:, None], wins, loses, place], dim=1)
+    rows, rest = source.carry(table).split_with_sizes([2, 3 * blocks], dim=1)
+    flags = rest.bool()
+    return _Plan(
+        length=rows[:, 0],
+        tail_wins=rows[:, 1].bool(),
+        wins=flags[:, :blocks],
+        loses=flags[:, blocks : 2 * blocks],
+        place=rest[:, 2 * blocks :],
+    )
 
 
 def lengths(
@@ -145,11 +177,3 @@ def _decoys(heads: torch.Tensor, query: torch.Tensor) -> torch.Tensor:
     a = (DECOY * own - hidden * cross) / determinant
     b = (hidden * whole - DECOY * cross) / determinant
     return a.unsqueeze(-1) * query[:, None] + b.unsqueeze(-1) * parts
-
-
-def _places(source: Source, batch: int, blocks: int, block: int, turn: int) -> torch.Tensor:
-    """Where in its block a winner lies, int64 (B, blocks): first, last or anywhere."""
-    anywhere = source.integers("place", (batch, blocks), 0, block - 1)
-    row = torch.arange(batch, device=source.device)[:, None]
-    kind = (torch.arange(blocks, device=source.device) + row + turn) % 3
-    return torch.where(kind == 0, 0, torch.where(kind == 1, block - 1, anywhere))

@@ -14,6 +14,7 @@ import torch
 from cacheon.engine import driver
 from cacheon.engine.protocol import CallPlan
 from cacheon.engine.slab import Slab
+from cacheon.engine.worker.backends.canaries import Canaries
 from cacheon.engine.worker.backends.nodes import look_into
 from cacheon.engine.worker.backends.port import Bound, Captured, Entry
 
@@ -21,7 +22,7 @@ _EAGER_DELAY = 2_000_000
 """Cycles, about a millisecond: longer than any launch of ours takes on the host."""
 _CAPTURED_DELAY = 20_000
 """Cycles, about ten microseconds: enough that work on no stream of ours runs first."""
-_CANARIES = 256
+_MOST_CANARIES = 256
 """Freed blocks that are taken again, at most."""
 
 
@@ -38,7 +39,7 @@ class Cuda:
         self._pool: tuple[int, int] | None = None
         self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
         self._siblings: list[torch.cuda.CUDAGraph] = []
-        self._canaries: list[torch.Tensor] = []
+        self._canaries = Canaries("cuda")
 
     def make_slab(self, nbytes: int) -> tuple[Slab, bytes]:
         address = driver.allocate(nbytes)
@@ -117,14 +118,16 @@ class Cuda:
             if tuple(segment["segment_pool_id"]) != (0, 0):
                 continue
             free = [block["size"] for block in segment["blocks"] if block["state"] == "inactive"]
-            sizes += free[: max(0, _CANARIES - len(sizes))]
-        for size in sizes:
-            block = torch.empty(max(size - 512, 512), dtype=torch.uint8, device="cuda")
-            self._canaries.append(block.fill_(0xFF))
+            sizes += free[: max(0, _MOST_CANARIES - len(sizes))]
+        # A block is cut a little shorter than what was freed, so that it fits into it.
+        self._canaries.take([max(size - 512, 512) for size in sizes])
         torch.cuda.synchronize()
 
+    def inspect(self) -> None:
+        self._canaries.inspect()
+
     def release(self) -> None:
-        self._canaries.clear()
+        self._canaries.release()
 
     def is_lost(self, error: BaseException) -> bool:
         try:

@@ -79,6 +79,11 @@ class Backend(Protocol):
         """Take freed memory and fill it with a canary."""
         ...
 
+    def inspect(self) -> None:
+        """Raise Failure CG302 where a canary was written: by a graph that still holds an
+        address that is nobody's any more. Broken canaries are renewed."""
+        ...
+
     def release(self) -> None:
         """Let go of what `refill` took."""
         ...

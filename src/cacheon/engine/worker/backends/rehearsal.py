@@ -13,6 +13,7 @@ import torch
 
 from cacheon.engine.protocol import CallPlan
 from cacheon.engine.slab import Slab
+from cacheon.engine.worker.backends.canaries import Canaries
 from cacheon.engine.worker.backends.port import Bound, Captured, Entry, Failure
 from cacheon.engine.worker.backends.recording import (
     NeedsCuda,
@@ -21,8 +22,8 @@ from cacheon.engine.worker.backends.recording import (
     answering_cuda,
 )
 
-_CANARY_BYTES = 1 << 22
-"""Freed host memory that is taken again: the C allocator reuses it soonest for this."""
+_LARGEST_CANARY = 1 << 22
+"""Bytes; freed host memory of such sizes is what the C allocator hands out next."""
 
 
 class Tape(NamedTuple):
@@ -42,7 +43,7 @@ class Rehearsal:
         self._recording = False
         self._tapes: dict[int, list[Tape]] = {}
         self._siblings: list[list[Tape]] = []
-        self._canaries: list[torch.Tensor] = []
+        self._canaries = Canaries("cpu")
         self._answers = answering_cuda(lambda: self._recording)
         self._answers.__enter__()
 
@@ -104,13 +105,14 @@ class Rehearsal:
         self._siblings.clear()
 
     def refill(self) -> None:
-        size = 1 << 10
-        while size <= _CANARY_BYTES:
-            self._canaries += [torch.full((size,), 0xFF, dtype=torch.uint8) for _ in range(4)]
-            size *= 2
+        sizes = [1 << power for power in range(10, _LARGEST_CANARY.bit_length()) for _ in range(4)]
+        self._canaries.take(sizes)
+
+    def inspect(self) -> None:
+        self._canaries.inspect()
 
     def release(self) -> None:
-        self._canaries.clear()
+        self._canaries.release()
 
     def is_lost(self, error: BaseException) -> bool:
         return False

@@ -1,0 +1,80 @@
+# Every recipe that CI runs. `make help` lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.stamp
+# A GPU is asked about without torch: the kernel shows its control device.
+GPU := $(wildcard /dev/nvidiactl)
+GPUS = $(shell nvidia-smi -L 2>/dev/null | grep -c '^GPU')
+# The tested torch on a CPU; on a GPU the one that is there, if any, is kept.
+CPU_TORCH := torch==2.13.0
+GPU_TORCH := torch>=2.11
+EXAMPLE := src/cacheon/examples/good/torch_silu_and_mul
+RECORDS ?= records/gpu
+PYTEST_ARGS ?=
+
+export PYTHONDONTWRITEBYTECODE := 1
+
+.PHONY: help verify test check lint types imports coverage gpu-test bench reference environment clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
+
+environment: $(STAMP) ## make .venv with everything that the other targets need
+
+$(STAMP): pyproject.toml
+ifeq ($(GPU),)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet '$(CPU_TORCH)'
+	$(BIN)/python -m pip install --quiet --editable '.[engine,dev]'
+else
+	# An installed torch fits its driver: it is used, not replaced.
+	test -x $(BIN)/python || $(PYTHON) -m venv --system-site-packages $(VENV)
+	$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/python -m pip install --quiet '$(GPU_TORCH)'
+	$(BIN)/python -m pip install --quiet --editable '.[engine,cuda,dev]'
+endif
+	touch $@
+
+verify: $(STAMP) ## verify a shipped example, on the GPU where there is one
+	$(BIN)/cacheon verify $(EXAMPLE)
+
+check: lint types imports ## ruff, mypy and the import contracts
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+imports: $(STAMP)
+	$(BIN)/lint-imports
+
+test: check ## the checks, then every test that needs no GPU
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m 'not gpu and not ranks' $(PYTEST_ARGS)
+
+coverage: $(STAMP) ## the paper wing's tests, which must cover all of it
+	$(BIN)/python -m pytest -m 'not gpu and not ranks and not slow' \
+	  tests/records tests/rules tests/contract tests/bundle tests/scan \
+	  --cov=cacheon.records --cov=cacheon.rules --cov=cacheon.contract \
+	  --cov=cacheon.bundle --cov=cacheon.scan --cov-report=term-missing --cov-fail-under=100
+
+gpu-test: ## the GPU's tests in the active environment, offline; a skip is a failure
+	@test "$(GPUS)" -ge 1 || { echo 'make gpu-test needs a GPU: nvidia-smi shows none' >&2; exit 2; }
+	mkdir -p $(RECORDS)
+	PYTHONPATH=src CACHEON_STRICT=1 CACHEON_RECORDS=$${CACHEON_RECORDS:-$(RECORDS)} \
+	  $(PYTHON) -m pytest $(if $(filter 0 1,$(GPUS)),-m 'gpu and not ranks',-m 'gpu or ranks') $(PYTEST_ARGS)
+
+bench: $(STAMP) ## the budgets, as ratios against a bare process in the same run
+	$(BIN)/python benchmarks/verify.py
+
+reference: $(STAMP) ## write docs/reference/cli.md again from --help
+	$(BIN)/python docs/reference/generate.py
+
+clean: ## remove the environment and every cache
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

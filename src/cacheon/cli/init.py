@@ -1,0 +1,36 @@
+"""`cacheon init SLOT DIR`"""
+
+from pathlib import Path
+
+import click
+
+from cacheon.records.errors import one_line
+
+_EPILOG = """\b
+Examples:
+  cacheon init activation.silu_and_mul my_bundle
+  cacheon init norm.rmsnorm my_triton_bundle --template triton
+  cacheon verify my_bundle
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("slot")
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.option(
+    "--template",
+    type=click.Choice(["torch", "triton"]),
+    default="torch",
+    show_default=True,
+    help="What the starter is written in.",
+)
+def command(slot: str, directory: Path, template: str) -> int:
+    """Write a starter bundle for SLOT into DIR, which must be new or empty."""
+    # Imported here: `--help` needs none of it.
+    from cacheon.workflows.init import init
+
+    bundle = init(slot, directory, template)
+    shown = one_line(str(directory))
+    row = bundle.variants[0]
+    click.echo(f"wrote {shown}: edit {shown}/{row.source}, then run `cacheon verify {shown}`")
+    return 0

@@ -1,0 +1,81 @@
+"""The door: finds the verb, turns errors into one line and an exit code."""
+
+import importlib
+import io
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+import cacheon
+from cacheon.records.errors import CacheonError, one_line
+
+VERBS = ("verify", "slots", "init", "explain", "doctor")
+_INTERRUPTED, _PIPE_CLOSED = 130, 141
+"""128 and the signal's number, as a shell says it."""
+_UNUSABLE, _NO_DECISION = 2, 3
+
+
+class Verbs(click.Group):
+    """Each verb is a module of its own, loaded when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        command: click.Command = importlib.import_module(f"cacheon.cli.{cmd_name}").command
+        return command
+
+
+@click.command(
+    cls=Verbs,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Start with `cacheon slots`, then `cacheon init SLOT DIR` and `cacheon verify DIR`.",
+)
+@click.version_option(cacheon.__version__, prog_name="cacheon")
+def main() -> None:
+    """Prove that a kernel keeps computing its contract when its Python is frozen and only
+    device work replays."""
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line; its exit code. No traceback reaches a person unasked."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that cannot show a character gets its escape, not an exception.
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = main.main(
+            args=list(arguments) if arguments is not None else None,
+            prog_name="cacheon",
+            standalone_mode=False,
+        )
+        return int(code or 0)
+    except CacheonError as error:
+        return _say(error.message, error.exit_code, error.page)
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        return _say("interrupted", _INTERRUPTED)
+    except click.ClickException as error:
+        context = error.ctx if isinstance(error, click.UsageError) else None
+        hint = f" (see `{context.command_path} --help`)" if context else ""
+        return _say(one_line(error.format_message()) + hint, _UNUSABLE)
+    except SystemExit:
+        # click's way out where the reader of a pipe has gone; its status, 1, would say that
+        # a candidate failed. Nothing of ours leaves so.
+        return _PIPE_CLOSED
+    except Exception as error:
+        # Python's own status for a traceback is 1, which says that a candidate failed; a
+        # fault of ours decides nothing.
+        if os.environ.get("CACHEON_TRACEBACK"):
+            raise
+        cause = one_line(f"{type(error).__name__}: {error}")
+        return _say(f"internal error: {cause} (CACHEON_TRACEBACK=1 shows where)", _NO_DECISION)
+
+
+def _say(line: str, code: int, page: str = "") -> int:
+    """One line on standard error, and the exit code."""
+    click.echo(f"cacheon: {line}" + (f" (see {page})" if page else ""), err=True)
+    return code

@@ -1,0 +1,108 @@
+"""Soak: replays back to back, in bursts as deep as the ring, every answer compared."""
+
+import torch
+
+from cacheon.engine.grader.buffers import CallBuffers
+from cacheon.engine.grader.judging import Judgement, as_right_as
+from cacheon.engine.grader.probes.growth import climbs
+from cacheon.engine.grader.truth import Bank
+from cacheon.engine.grader.walk import CaseFailed, Walk
+from cacheon.engine.outcome import Finding
+from cacheon.engine.protocol import Replay
+
+BANK = 4
+"""Draws that a soak picks from, at random, for every row of every burst."""
+
+
+class Bursts:
+    """The rows of a burst take their values from a small bank, in an order that nobody can
+    foresee: an answer that lags by any number of replays is wrong sooner or later.
+
+    An answer whose bits are those of one that was already found right is right; only
+    others are measured again."""
+
+    def __init__(self, walk: Walk) -> None:
+        self.walk = walk
+
+    def run(self) -> None:
+        for case in self.walk.shuffled():
+            self.walk.alone(case, self._soak)
+
+    def _soak(self, case: int) -> None:
+        walk, tally = self.walk, self.walk.tally(case)
+        calls = walk.session.captured[case]
+        depth, left = calls[0].rows, walk.settings.soak
+        if not left:
+            return
+        bank = walk.truth.bank(walk.pages[case].case, f"soak:{walk.order}", min(BANK, left))
+        known: list[dict[int, list[torch.Tensor]]] = [{} for _ in calls]
+        while left > 0:
+            rows = min(depth, left)
+            picks = [self._stage(case, layer, calls[layer], bank) for layer in range(len(calls))]
+            walk.restart_counter()
+            walk.wait()
+            walk.session.ask(Replay(case=case, times=rows), "soak", case)
+            tally.soak_completed += rows
+            judgements = [
+                self._judge(calls[layer], bank, layer, picked[:rows], known[layer])
+                for layer, picked in enumerate(picks)
+            ]
+            walk.expect_right(case, judgements, "soak", tally.soak_passed)
+            tally.soak_passed += rows
+            left -= rows
+        tally.passed("soak")
+
+    def _stage(self, case: int, layer: int, buffers: CallBuffers, bank: Bank) -> list[int]:
+        walk = self.walk
+        picked = [walk.random.randrange(bank.entries) for _ in range(buffers.rows)]
+        buffers.poison(walk.integers(case, f"B{layer}"))
+        buffers.stage_rows(bank.values, torch.tensor(picked, device=walk.truth.device))
+        return picked
+
+    def _judge(
+        self,
+        buffers: CallBuffers,
+        bank: Bank,
+        layer: int,
+        picked: list[int],
+        known: dict[int, list[torch.Tensor]],
+    ) -> Judgement:
+        last = {name: values[picked[-1]] for name, values in bank.values.items()}
+        if all(entry in known for entry in picked):
+            rows = [
+                torch.stack([known[entry][output] for entry in picked])
+                for output in range(len(buffers.outputs))
+            ]
+            if as_right_as(buffers, rows, last):
+                return Judgement.right(buffers.case)
+        index = torch.tensor(picked, device=self.walk.truth.device)
+        expected = {
+            name: answers.index_select(0, index) for name, answers in bank.expected[layer].items()
+        }
+        judgement = self.walk.judge_rows(buffers, expected, last, len(picked))
+        if judgement.ok:
+            collected = buffers.collect()
+            for row, entry in enumerate(picked):
+                known.setdefault(entry, [answers.rows[row].clone() for answers in collected])
+        return judgement
+
+    def growth(self) -> None:
+        """Once a variant, on its largest case: what climbs there climbs everywhere."""
+        walk = self.walk
+        case = walk.first()
+        if case < 0 or walk.order != "descending" or not walk.session.on_cuda:
+            return
+
+        def measure(case: int) -> None:
+            graph = "capture" in walk.tally(case).stages
+            for climb in climbs(walk.session, case, graph):
+                # No line is known: the control must be seen not to climb.
+                walk.pages[case].unplaced = True
+                message = (
+                    f"device memory climbs by {climb.nbytes} bytes over {climb.times} {climb.what}"
+                )
+                raise CaseFailed(
+                    Finding(rule="CG504", stage=climb.stage, message=message, order=walk.order)
+                )
+
+        walk.alone(case, measure)

@@ -1,0 +1,144 @@
+"""Compared replays in rounds, and the perturbation between them."""
+
+import torch
+
+from cacheon.engine.grader.attribution import Evidence, from_judgement
+from cacheon.engine.grader.judging import Judgement
+from cacheon.engine.grader.truth import Values
+from cacheon.engine.grader.walk import CaseFailed, Extreme, Walk
+from cacheon.engine.outcome import Finding, Stage
+from cacheon.engine.protocol import Call, Capture, Disturb, Replay
+
+_DRAWS = 4
+"""A round whose answers do not differ from the last ones is drawn again, so often."""
+_ROUNDS_TO_BE_STUBBORN = 4
+
+
+class Rounds:
+    """In each round the cases come in a random order, each replayed once on fresh values
+    in every dynamic input of each of its calls."""
+
+    def __init__(self, walk: Walk) -> None:
+        self.walk = walk
+        self.turn = 0
+        self._cell_failures: dict[tuple[int, int, str], torch.Tensor] = {}
+
+    def run(self) -> None:
+        walk, replays = self.walk, self.walk.settings.replays
+        for self.turn in range(replays):
+            if self.turn == replays // 2:
+                self._perturb()
+            for case in walk.shuffled():
+                walk.alone(case, self._replay)
+        for case in walk.shuffled():
+            walk.alone(case, self._stubborn_cells)
+
+    def _replay(self, case: int) -> None:
+        walk, tally = self.walk, self.walk.tally(case)
+        calls = walk.session.captured[case]
+        extreme: Extreme = walk.at_replay if self.turn % 2 == 0 else "any"
+        drawn: list[tuple[Values, Values]] = []
+        for layer, buffers in enumerate(calls):
+            values, expected = self._fresh(case, layer, extreme)
+            walk.stage(case, buffers, f"B{layer}", values)
+            drawn.append((values, expected))
+        walk.restart_counter()
+        walk.wait()
+        stage: Stage = "perturb" if walk.perturbed else "replay"
+        walk.session.ask(Replay(case=case, times=1), stage, case)
+        tally.replays_completed += 1
+        judgements = [
+            walk.judge(calls[layer], expected, values)
+            for layer, (values, expected) in enumerate(drawn)
+        ]
+        walk.expect_right(case, judgements, stage, tally.replays_passed)
+        if self.turn == walk.settings.replays // 2:
+            # The first replay after the perturbation is held against the canaries.
+            walk.session.ask(Disturb(step="inspect"), stage, case)
+        for layer, (_, expected) in enumerate(drawn):
+            self._count_cells(case, layer, judgements[layer])
+            walk.history[case, layer] = [*walk.history[case, layer], expected][-4:]
+        tally.replays_passed += 1
+        tally.passed(stage)
+
+    def _fresh(self, case: int, layer: int, extreme: Extreme) -> tuple[Values, Values]:
+        """Values whose answers differ from the last ones: a round in which they do not
+        proves nothing and is drawn again."""
+        walk, one = self.walk, self.walk.pages[case].case
+        last = walk.history[case, layer][-1]
+        for attempt in range(_DRAWS):
+            turn = 1 + self.turn + 1000 * attempt
+            values = walk.truth.values(one, layer, f"B{layer}", turn, extreme)
+            expected = walk.truth.expected(one, layer, values)
+            if walk.truth.tells(one, last, expected):
+                break
+        return values, expected
+
+    # --- cells that fail again and again -----------------------------------------------------
+
+    def _count_cells(self, case: int, layer: int, judgement: Judgement) -> None:
+        for name, wrong in judgement.wrong.items():
+            key = (case, layer, name)
+            counts = wrong.sum(dim=0, dtype=torch.int32)
+            known = self._cell_failures.get(key)
+            self._cell_failures[key] = counts if known is None else known + counts
+
+    def _stubborn_cells(self, case: int) -> None:
+        """A cell that fails in half of the rounds or more fails, however few they are."""
+        rounds = self.walk.settings.replays
+        if rounds < _ROUNDS_TO_BE_STUBBORN:
+            return
+        for (owner, layer, name), failures in self._cell_failures.items():
+            if owner != case:
+                continue
+            worst = int(failures.max())
+            if 2 * worst >= rounds:
+                message = (
+                    f"call {layer}: a cell of {name} is out of tolerance in {worst} of "
+                    f"{rounds} rounds"
+                )
+                raise CaseFailed(
+                    Finding(rule="CG804", stage="replay", message=message, order=self.walk.order)
+                )
+
+    # --- the perturbation ----------------------------------------------------------------------
+
+    def _perturb(self) -> None:
+        """Everything that serving does between two replays of a graph: collect garbage,
+        empty the allocator's cache, call eagerly a larger case through the candidate's own
+        caches, destroy a sibling graph, refill freed memory with a canary."""
+        walk, ask = self.walk, self.walk.session.ask
+        walk.perturbed = True
+        for step in (self._sibling, self._larger_call):
+            case = walk.first()
+            if case < 0:
+                return
+            walk.alone(case, step)
+            ask(Disturb(step="collect" if step == self._sibling else "siblings"), "perturb", case)
+        ask(Disturb(step="refill"), "perturb", max(walk.first(), 0))
+
+    def _sibling(self, case: int) -> None:
+        self.walk.session.ask(Capture(case=case, sibling=True), "perturb", case)
+
+    def _larger_call(self, case: int) -> None:
+        """An eager call larger than any captured one, where domain and limits leave room."""
+        walk, buffers = self.walk, self.walk.session.larger
+        if buffers is None:
+            return
+        label = buffers.case.label
+        walk.pages[case].note(f"larger eager call: {label}")
+        values = walk.truth.values(buffers.case, 0, "G", 0, "any")
+        buffers.poison(walk.truth.poison(buffers.case, "G", 0))
+        buffers.stage(values)
+        walk.wait()
+        walk.session.ask(Call(case=case, which=-1), "perturb", case, compiles=True)
+        expected = walk.truth.expected(buffers.case, 0, values)
+        judgement = walk.judge(buffers, expected, values)
+        if not judgement.ok:
+            evidence = Evidence(
+                stage="eager",
+                order=walk.order,
+                entry=walk.candidate.entry,
+                context=f"in a larger eager call ({label})",
+            )
+            raise CaseFailed(from_judgement(walk.slot, judgement, evidence))

@@ -1,0 +1,162 @@
+"""What the parts of a course share: its session, its pages, and the small steps."""
+
+import random
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+
+from cacheon.contract.slots import slot as slot_of
+from cacheon.engine.grader.attribution import Evidence, from_judgement, from_refusal
+from cacheon.engine.grader.book import Page, Tally
+from cacheon.engine.grader.buffers import CallBuffers
+from cacheon.engine.grader.judging import Judgement, judge
+from cacheon.engine.grader.layout import LAYERS
+from cacheon.engine.grader.session import Refused, Session
+from cacheon.engine.grader.truth import Truth, Values
+from cacheon.engine.outcome import Finding, OrderName, Stage
+from cacheon.engine.request import Candidate, RunSettings
+
+Extreme = Literal["minimal", "maximal", "any"]
+
+
+class CaseFailed(Exception):
+    """A case is done for: its finding."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.message)
+        self.finding = finding
+
+
+class Walk:
+    """One order, in one session. `pages[i]` belongs to `session.cases[i]`."""
+
+    def __init__(
+        self,
+        session: Session,
+        pages: list[Page],
+        truth: Truth,
+        settings: RunSettings,
+        order: OrderName,
+        candidate: Candidate,
+    ) -> None:
+        self.session, self.pages, self.truth = session, pages, truth
+        self.settings, self.order, self.candidate = settings, order, candidate
+        self.slot = slot_of(truth.slot.name)
+        # Which case comes next is nobody's business but the grader's.
+        self.random = random.Random(f"{settings.seed}:{truth.slot.name}:{order}")
+        self.at_capture: Extreme = "minimal" if order == "descending" else "maximal"
+        self.at_replay: Extreme = "maximal" if order == "descending" else "minimal"
+        self.perturbed = False
+        self.history: dict[tuple[int, int], list[Values]] = {}
+        """Answers expected earlier, by case and call; call -1 stands for eager calls."""
+        self._poisons: dict[tuple[int, str], Values] = {}
+
+    # --- which cases -------------------------------------------------------------------------
+
+    def sequence(self) -> list[int]:
+        """Cases that are still in the company; the request holds the largest first."""
+        cases = [i for i, page in enumerate(self.pages) if not page.settled]
+        return cases if self.order == "descending" else cases[::-1]
+
+    def shuffled(self) -> list[int]:
+        cases = self.sequence()
+        self.random.shuffle(cases)
+        return cases
+
+    def first(self) -> int:
+        """The first case that is left, -1 where none is."""
+        return next(iter(self.sequence()), -1)
+
+    def tally(self, case: int) -> Tally:
+        return self.pages[case].tally(self.order)
+
+    def alone(self, case: int, step: Callable[[int], None]) -> None:
+        """Run a step of one case; what it finds goes on that case's page."""
+        try:
+            step(case)
+        except Refused as refusal:
+            self.refused(case, refusal)
+        except CaseFailed as failure:
+            self.pages[case].findings.append(failure.finding)
+
+    def refused(self, case: int, refusal: Refused) -> None:
+        """Note an exception that the candidate met."""
+        page = self.pages[case]
+        if refusal.reply.needs_cuda:
+            page.needs_cuda = True
+            page.note(f"needs CUDA: {refusal.reply.message}")
+            return
+        page.unplaced = refusal.reply.where is None
+        page.findings.append(from_refusal(refusal, self.order))
+
+    # --- buffers -------------------------------------------------------------------------------
+
+    def stage(self, case: int, buffers: CallBuffers, where: str, values: Values) -> None:
+        """Poison everything of a call, and put values where its producer takes them."""
+        buffers.poison(self.integers(case, where))
+        buffers.stage(values)
+
+    def integers(self, case: int, where: str) -> Values:
+        """Valid but other values for the inputs that NaN cannot poison."""
+        key = (case, where)
+        if key not in self._poisons:
+            self._poisons[key] = self.truth.poison(self.pages[case].case, where, 0)
+        return self._poisons[key]
+
+    def restart_counter(self) -> None:
+        self.session.counter.zero_()
+
+    def wait(self) -> None:
+        """What the grader wrote must have arrived before a worker reads it."""
+        if self.truth.device.type == "cuda":
+            torch.cuda.synchronize()
+
+    # --- judging --------------------------------------------------------------------------------
+
+    def judge(self, buffers: CallBuffers, expected: Values, values: Values) -> Judgement:
+        """Judge one answer."""
+        one = {name: answer.unsqueeze(0) for name, answer in expected.items()}
+        return judge(self.slot, buffers.case, buffers, one, values, 1)
+
+    def judge_rows(
+        self, buffers: CallBuffers, expected: Values, values: Values, rows: int
+    ) -> Judgement:
+        """Judge the first rows of a burst; `expected` is stacked."""
+        return judge(self.slot, buffers.case, buffers, expected, values, rows)
+
+    def wrote_elsewhere(self, others: list[CallBuffers]) -> bool:
+        """Whether an output that no call was given is no longer as it was poisoned."""
+        return any(
+            not bool((output.region == output.fresh).all())
+            for buffers in others
+            for output in buffers.outputs.values()
+        )
+
+    def expect_right(
+        self, case: int, judgements: list[Judgement], stage: Stage, passed: int
+    ) -> None:
+        """Raise what the calls of one replay, or of one burst, show to be wrong.
+
+        A wrong value says more than an output that changed after its snapshot, so it is
+        looked for first."""
+        for judgement in judgements:
+            self.pages[case].measure(judgement.max_abs, judgement.max_relative)
+        wrong = [layer for layer, judgement in enumerate(judgements) if not judgement.ok]
+        if not wrong:
+            return
+        telling = [layer for layer in wrong if judgements[layer].fault != "early"]
+        layer = (telling or wrong)[0]
+        rewritten = any(judgements[i].fault == "early" for i in wrong if i != layer)
+        evidence = Evidence(
+            stage=stage,
+            order=self.order,
+            entry=self.candidate.entry,
+            call=layer,
+            passed=passed,
+            perturbed=self.perturbed,
+            earlier=[one for i in range(LAYERS) for one in self.history[case, i]],
+            last=self.history[case, layer][-1],
+            elsewhere=rewritten or self.wrote_elsewhere(list(self.session.eager[case])),
+        )
+        raise CaseFailed(from_judgement(self.slot, judgements[layer], evidence))

@@ -1,0 +1,7 @@
+"""Records an entry's tensor operations on a CPU, and replays them without its Python."""
+
+from cacheon.engine.worker.backends.recording.answers import answering_cuda
+from cacheon.engine.worker.backends.recording.faults import NeedsCuda, Violation
+from cacheon.engine.worker.backends.recording.session import Recording
+
+__all__ = ["NeedsCuda", "Recording", "Violation", "answering_cuda"]

@@ -1,0 +1,123 @@
+"""Answers to `torch.cuda` calls that a build for the CPU refuses.
+
+Streams and events are inert, a capture is on while recording, and whatever needs the
+device itself says so. `torch.cuda.is_available` stays honest.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, NoReturn
+
+import torch
+
+from cacheon.engine.worker.backends.recording.faults import NeedsCuda, Violation
+
+
+@contextmanager
+def answering_cuda(recording: Callable[[], bool]) -> Iterator[None]:
+    """Let `torch.cuda` answer as if there were one device; `recording` tells whether a
+    capture is on."""
+    replacements = _answers(recording)
+    kept: list[tuple[Any, str, Any]] = []
+    for owner, name, value in replacements:
+        kept.append((owner, name, getattr(owner, name, None)))
+        setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        for owner, name, value in reversed(kept):
+            setattr(owner, name, value)
+
+
+def _answers(recording: Callable[[], bool]) -> list[tuple[Any, str, Any]]:
+    def synchronize(*_: object, **__: object) -> None:
+        if recording():
+            raise Violation("CG105", "it waits for the device while a capture is on")
+
+    class Event:
+        def __init__(self, *_: object, **__: object) -> None: ...
+
+        def record(self, stream: object = None) -> None: ...
+
+        def wait(self, stream: object = None) -> None: ...
+
+        def query(self) -> bool:
+            synchronize()
+            return True
+
+        def synchronize(self) -> None:
+            synchronize()
+
+        def elapsed_time(self, end: object) -> float:
+            synchronize()
+            return 0.0
+
+    class Stream(AbstractContextManager["Stream"]):
+        cuda_stream = 0
+        device_index = 0
+
+        def __init__(self, device: object = None, priority: int = 0, **_: object) -> None:
+            self.device = torch.device("cpu")
+            self.priority = priority
+
+        def __exit__(self, *_: object) -> None: ...
+
+        def wait_stream(self, stream: object) -> None: ...
+
+        def wait_event(self, event: object) -> None: ...
+
+        def record_event(self, event: Any = None) -> Any:
+            return event or Event()
+
+        def query(self) -> bool:
+            synchronize()
+            return True
+
+        def synchronize(self) -> None:
+            synchronize()
+
+    default = Stream()
+    streams = [default]
+
+    class Scope(AbstractContextManager[None]):
+        def __init__(self, stream: Any = None) -> None:
+            self._stream = stream or streams[-1]
+
+        def __enter__(self) -> None:
+            streams.append(self._stream)
+
+        def __exit__(self, *_: object) -> None:
+            streams.pop()
+
+    def set_stream(stream: Any) -> None:
+        streams[-1] = stream or default
+
+    def needs(what: str) -> Callable[..., NoReturn]:
+        def refuse(*_: object, **__: object) -> NoReturn:
+            raise NeedsCuda(f"it needs a CUDA device: {what}")
+
+        return refuse
+
+    cuda: Any = torch.cuda
+    answers: list[tuple[Any, str, Any]] = [
+        (cuda, "Stream", Stream),
+        (cuda, "ExternalStream", Stream),
+        (cuda, "Event", Event),
+        (cuda, "StreamContext", Scope),
+        (cuda, "stream", Scope),
+        (cuda, "set_stream", set_stream),
+        (cuda, "current_stream", lambda device=None: streams[-1]),
+        (cuda, "default_stream", lambda device=None: default),
+        (cuda, "is_current_stream_capturing", recording),
+        (cuda.graphs, "is_current_stream_capturing", recording),
+        (cuda, "synchronize", synchronize),
+        (cuda, "empty_cache", lambda: None),
+        (cuda, "device_count", lambda: 1),
+        (cuda, "current_device", lambda: 0),
+        (cuda, "set_device", lambda device: None),
+        (cuda, "_lazy_init", needs("the CUDA runtime")),
+        (torch.Tensor, "cuda", needs("`.cuda()`")),
+    ]
+    for name in ("CUDAGraph", "graph", "get_device_properties", "get_device_capability"):
+        answers.append((cuda, name, needs(f"`torch.cuda.{name}`")))
+    return answers

@@ -1,0 +1,155 @@
+"""The function mode: what Python asks of a tensor that no operator shows."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from cacheon.engine.worker.backends.recording.faults import NeedsCuda, Violation
+from cacheon.engine.worker.backends.recording.recorder import Recorder
+from cacheon.engine.worker.backends.recording.tape import tensors_of
+
+_TENSOR = torch.Tensor
+_READS: dict[object, str] = {
+    _TENSOR.item: "`.item()`",
+    _TENSOR.tolist: "`.tolist()`",
+    _TENSOR.numpy: "`.numpy()`",
+    _TENSOR.__array__: "`numpy.asarray`",
+    _TENSOR.__bool__: "a branch on a tensor",
+    _TENSOR.__int__: "`int()`",
+    _TENSOR.__float__: "`float()`",
+    _TENSOR.__complex__: "`complex()`",
+    _TENSOR.__index__: "the use as an index",
+    _TENSOR.__contains__: "`in`",
+    _TENSOR.__repr__: "printing",
+    _TENSOR.__format__: "formatting",
+    _TENSOR.cpu: "`.cpu()`",
+    torch.equal: "`torch.equal`",
+    torch.allclose: "`torch.allclose`",
+    torch.is_nonzero: "`torch.is_nonzero`",
+    _TENSOR.equal: "`.equal`",
+    _TENSOR.allclose: "`.allclose`",
+    _TENSOR.is_nonzero: "`.is_nonzero()`",
+}
+_MAKERS = frozenset(
+    {torch.tensor, torch.as_tensor, torch.asarray, torch.from_numpy, torch.frombuffer}
+)
+_FACTORIES = frozenset(
+    {torch.zeros, torch.ones, torch.empty, torch.full, torch.arange, torch.linspace, torch.eye}
+    | {torch.rand, torch.randn, torch.randint, torch.randperm, torch.scalar_tensor}
+)
+_INDEXING = frozenset({_TENSOR.__getitem__, _TENSOR.__setitem__})
+_SHAPES: dict[object, str] = {
+    torch.nonzero: "nonzero",
+    _TENSOR.nonzero: "nonzero",
+    torch.argwhere: "argwhere",
+    torch.unique: "unique",
+    _TENSOR.unique: "unique",
+}
+
+
+class Guard(TorchFunctionMode):
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__()
+        self.recorder = recorder
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: object,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        keywords = kwargs or {}
+        recorder = self.recorder
+        outer = recorder.reading, recorder.trusted, recorder.scalar_write
+        try:
+            self._check(func, args, keywords)
+            result = func(*args, **keywords)
+        finally:
+            recorder.reading, recorder.trusted, recorder.scalar_write = outer
+        self._mark(func, args, keywords, result)
+        return result
+
+    def _check(
+        self, func: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> None:
+        recorder = self.recorder
+        if func in _READS:
+            if self._any_live(args, keywords):
+                self._refuse("CG101", f"{_READS[func]} reads a device value on the host")
+        elif func in _INDEXING:
+            self._check_index(func, args)
+        elif func in _MAKERS:
+            self._check_maker(func, args, keywords)
+        elif func in _SHAPES:
+            if self._any_live(args, keywords):
+                self._refuse("CG103", f"`{_SHAPES[func]}` has a data-dependent shape")
+        elif func is _TENSOR.to:
+            self._check_move(args, keywords)
+        elif getattr(func, "__name__", "") == "one_hot":
+            classes = args[1] if len(args) > 1 else keywords.get("num_classes", -1)
+            recorder.trusted = isinstance(classes, int) and classes > 0
+
+    def _check_index(self, func: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        self.recorder.reading = "indexing or slicing"
+        self.recorder.scalar_write = (
+            func is _TENSOR.__setitem__ and len(args) > 2 and isinstance(args[2], int | float)
+        )
+        if not self._any_live(args[:1], {}):
+            return
+        index = args[1] if isinstance(args[1], tuple) else (args[1],)
+        for part in index:
+            if isinstance(part, list | range) and not tensors_of(part):
+                self._refuse("CG102", "indexing with a Python list copies it to the device")
+            if type(part).__module__ == "numpy" and getattr(part, "ndim", 0) > 0:
+                self._refuse("CG102", "indexing with a numpy array copies it to the device")
+
+    def _check_maker(
+        self, func: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> None:
+        source = args[0] if args else keywords.get("data", keywords.get("obj"))
+        device = keywords.get("device")
+        if isinstance(source, torch.Tensor) or device is None or _is_host(device):
+            return
+        if func is not torch.from_numpy:
+            self._refuse("CG102", f"`torch.{func.__name__}` copies Python data to the device")
+
+    def _check_move(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        devices = [part for part in (*args[1:], keywords.get("device")) if part is not None]
+        live = self._any_live(args[:1], {})
+        if live and any(_is_host(part) for part in devices):
+            self._refuse("CG101", "`.to('cpu')` reads device values on the host")
+        if not live and any(isinstance(part, torch.device) for part in devices):
+            self._refuse("CG102", "`.to(device)` copies host data to the device")
+
+    def _mark(
+        self,
+        func: Callable[..., Any],
+        args: tuple[Any, ...],
+        keywords: dict[str, Any],
+        result: Any,
+    ) -> None:
+        memory = self.recorder.memory
+        if func in _MAKERS and isinstance(result, torch.Tensor):
+            if not tensors_of(args) and not tensors_of(keywords):
+                memory.host(result, constant=True)
+        elif func in _FACTORIES and isinstance(result, torch.Tensor):
+            device = keywords.get("device")
+            if keywords.get("out") is None and (device is None or _is_host(device)):
+                memory.host(result, constant=device is not None)
+
+    def _any_live(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
+        tensors = tensors_of(args) + tensors_of(keywords)
+        return any(self.recorder.memory.is_live(tensor) for tensor in tensors)
+
+    def _refuse(self, rule: str, message: str) -> None:
+        raise self.recorder.refuse(Violation(rule, message))
+
+
+def _is_host(device: object) -> bool:
+    """Whether the source says `"cpu"` itself: `x.device` stands for the device."""
+    if isinstance(device, str) and device.startswith("cuda"):
+        raise NeedsCuda(f"it asks for the device {device!r}")
+    return isinstance(device, str) and device.startswith("cpu")

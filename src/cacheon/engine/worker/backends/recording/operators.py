@@ -1,0 +1,83 @@
+"""Capture-time rules for single ATen operators, and how each is replayed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from cacheon.engine.worker.backends.recording.faults import Violation
+
+READS = frozenset({"_local_scalar_dense", "equal", "is_nonzero", "item"})
+"""Operators that hand a device value to the host."""
+
+SHAPES = frozenset(
+    {
+        "nonzero",
+        "nonzero_numpy",
+        "argwhere",
+        "masked_select",
+        "unique_dim",
+        "unique_consecutive",
+        "unique_dim_consecutive",
+        "_unique",
+        "_unique2",
+        "bincount",
+        "multinomial",
+    }
+)
+"""Operators that wait for the device because a value there decides something here."""
+
+CONSTANTS = frozenset({"lift_fresh", "lift_fresh_copy", "lift"})
+"""How Python data enters: the operand is fresh, and of host memory."""
+
+HOST_VALUES = frozenset({"scalar_tensor"})
+
+METADATA = frozenset({"set_", "set", "resize_", "resize_as_", "_resize_output_"})
+"""They change a tensor object, not memory; the tape holds objects of its own."""
+
+
+def base_name(operator: torch._ops.OpOverload) -> str:
+    """`add` of `aten::add.Tensor`."""
+    return str(operator._schema.name).rpartition("::")[2]
+
+
+def is_allocation(name: str) -> bool:
+    """Memory without a value: in a graph such a call leaves no node."""
+    return name.startswith(("empty", "new_empty", "_empty"))
+
+
+def is_metadata(operator: torch._ops.OpOverload, name: str) -> bool:
+    return name in METADATA or torch.Tag.inplace_view in operator.tags
+
+
+def check_shape(
+    operator: torch._ops.OpOverload, name: str, arguments: Sequence[Any], keywords: dict[str, Any]
+) -> None:
+    """Raise Violation CG103 where the size of a result hangs on device values."""
+    if name in SHAPES:
+        raise Violation("CG103", f"`{name}` has a result whose shape depends on device values")
+    if name == "repeat_interleave" and operator._overloadname in ("Tensor", "self_Tensor"):
+        if keywords.get("output_size") is None:
+            raise Violation(
+                "CG103", "`repeat_interleave` with a tensor of repeats and no output_size"
+            )
+    if name in ("index", "_unsafe_index"):
+        for index in arguments[1]:
+            if _is_mask(index):
+                raise Violation("CG103", "indexing with a boolean mask has a data-dependent shape")
+
+
+def check_mask_write(name: str, arguments: Sequence[Any], scalar: bool) -> None:
+    """`x[mask] = 2.0` becomes masked_fill on a GPU; any other value needs the mask's size."""
+    if name not in ("index_put_", "index_put", "_index_put_impl_", "_unsafe_index_put"):
+        return
+    indices = [index for index in arguments[1] if index is not None]
+    if not any(_is_mask(index) for index in indices):
+        return
+    accumulates = len(arguments) > 3 and bool(arguments[3])
+    if len(indices) > 1 or accumulates or not scalar:
+        raise Violation("CG103", "writing through a boolean mask has a data-dependent shape")
+
+
+def _is_mask(index: object) -> bool:
+    return isinstance(index, torch.Tensor) and index.dtype in (torch.bool, torch.uint8)

@@ -1,0 +1,139 @@
+"""The dispatch mode that records every ATen call, and holds it to what a capture allows."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from cacheon.engine.worker.backends.recording import operators
+from cacheon.engine.worker.backends.recording.faults import Violation
+from cacheon.engine.worker.backends.recording.memory import Memory, storage_key
+from cacheon.engine.worker.backends.recording.tape import Tape, tensors_of
+
+
+class Recorder(TorchDispatchMode):
+    def __init__(self, memory: Memory, tape: Tape) -> None:
+        super().__init__()
+        self.memory = memory
+        self.tape = tape
+        self.first: Violation | None = None
+        self.reading = ""
+        """What the caller did, where that explains a read better than the operator."""
+        self.trusted = False
+        """Inside a function whose CPU form reads what its CUDA form does not."""
+        self.scalar_write = False
+        """Inside `x[…] = 2.0`."""
+
+    def refuse(self, violation: Violation) -> Violation:
+        """Remember the first: a candidate that catches it has broken the capture all the
+        same. The caller raises what is returned."""
+        if self.first is None:
+            self.first = violation
+        return violation
+
+    def __torch_dispatch__(
+        self,
+        func: torch._ops.OpOverload,
+        types: object,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        keywords = kwargs or {}
+        name = operators.base_name(func)
+        inputs = tensors_of(args) + tensors_of(keywords)
+        if name in operators.CONSTANTS:
+            return self._take_constant(func, args, keywords, inputs)
+        for tensor in inputs:
+            self.memory.notice(tensor)
+        live = any(self.memory.is_live(tensor) for tensor in inputs)
+        if name in operators.READS:
+            if live and not self.trusted:
+                raise self.refuse(self._read(name))
+            return func(*args, **keywords)
+        if live:
+            self._check(func, name, args, keywords, inputs)
+        result = func(*args, **keywords)
+        self._note(func, name, args, keywords, inputs, live, result)
+        return result
+
+    def _read(self, name: str) -> Violation:
+        what = self.reading or f"`{name}`"
+        if self.reading.startswith("indexing"):
+            return Violation("CG103", f"{what} with a number that only the device knows")
+        return Violation("CG101", f"{what} reads a device value on the host")
+
+    def _take_constant(
+        self,
+        func: Callable[..., Any],
+        args: tuple[Any, ...],
+        keywords: dict[str, Any],
+        inputs: list[torch.Tensor],
+    ) -> Any:
+        fresh = [tensor for tensor in inputs if not self.memory.knows(storage_key(tensor))]
+        result = func(*args, **keywords)
+        for tensor in fresh + (tensors_of(result) if fresh else []):
+            self.memory.host(tensor, constant=True)
+        return result
+
+    def _check(
+        self,
+        func: torch._ops.OpOverload,
+        name: str,
+        args: tuple[Any, ...],
+        keywords: dict[str, Any],
+        inputs: list[torch.Tensor],
+    ) -> None:
+        try:
+            operators.check_shape(func, name, args, keywords)
+            operators.check_mask_write(name, args, self.scalar_write)
+            constants = [t for t in inputs if storage_key(t) in self.memory.constant]
+            if any(tensor.dim() > 0 for tensor in constants) or (constants and name == "copy_"):
+                raise Violation("CG102", f"`{name}` uses host data beside device data")
+        except Violation as violation:
+            raise self.refuse(violation) from None
+
+    def _note(
+        self,
+        func: torch._ops.OpOverload,
+        name: str,
+        args: tuple[Any, ...],
+        keywords: dict[str, Any],
+        inputs: list[torch.Tensor],
+        live: bool,
+        result: Any,
+    ) -> None:
+        memory = self.memory
+        keys = {storage_key(tensor) for tensor in inputs}
+        made: list[tuple[int, torch.Tensor]] = []
+        for index, tensor in enumerate(tensors_of(result)):
+            if storage_key(tensor) not in keys:
+                made.append((index, tensor))
+                if inputs and not live:
+                    held = any(key in memory.constant for key in keys)
+                    memory.host(tensor, constant=held)
+                else:
+                    memory.adopt(tensor)
+        writes = func._schema.is_mutable and not operators.is_metadata(func, name)
+        if writes and live:
+            for key in keys & memory.readable:
+                if self._is_written(func, args, keywords, key):
+                    memory.live(key)
+        if operators.is_allocation(name) or not (made or writes):
+            return
+        self.tape.add(func, args, keywords, made)
+
+    def _is_written(
+        self,
+        func: torch._ops.OpOverload,
+        args: tuple[Any, ...],
+        keywords: dict[str, Any],
+        key: int,
+    ) -> bool:
+        for index, declared in enumerate(func._schema.arguments):
+            if declared.alias_info is None or not declared.alias_info.is_write:
+                continue
+            value = keywords.get(declared.name) if index >= len(args) else args[index]
+            if any(storage_key(tensor) == key for tensor in tensors_of(value)):
+                return True
+        return False

@@ -1,0 +1,44 @@
+"""One call of a candidate, recorded and replayed."""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+
+import torch
+
+from cacheon.engine.worker.backends.recording.guard import Guard
+from cacheon.engine.worker.backends.recording.memory import Memory
+from cacheon.engine.worker.backends.recording.recorder import Recorder
+from cacheon.engine.worker.backends.recording.tape import Tape
+
+
+class Recording:
+    """`arguments` stand for device memory. They are held weakly: the caller keeps them."""
+
+    def __init__(self, arguments: Sequence[torch.Tensor]) -> None:
+        self._memory = Memory()
+        for tensor in arguments:
+            self._memory.notice(tensor)
+        self._tape = Tape(self._memory)
+
+    @property
+    def steps(self) -> int:
+        """How many calls a replay makes."""
+        return len(self._tape.steps)
+
+    def record(self, function: Callable[..., object], *args: object) -> object:
+        """Call the function once. Raises Violation where a capture would not survive it,
+        also where the function catches that itself."""
+        recorder = Recorder(self._memory, self._tape)
+        with ExitStack() as stack:
+            stack.enter_context(torch.no_grad())
+            stack.enter_context(recorder)
+            stack.enter_context(Guard(recorder))
+            result = function(*args)
+        if recorder.first is not None:
+            raise recorder.first
+        return result
+
+    def replay(self) -> None:
+        """Make the recorded calls again on the same memory. Raises Violation CG302 where
+        memory that the call did not make itself is gone."""
+        self._tape.replay()

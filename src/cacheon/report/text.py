@@ -1,0 +1,160 @@
+"""A run in words, for a terminal or a pipe: pure functions from outcomes to lines.
+
+All text that comes from a bundle passes `one_line`.
+"""
+
+from collections.abc import Iterator
+
+from cacheon.engine.outcome import BundleOutcome, CaseRow, Finding, RunOutcome, VariantOutcome
+from cacheon.records.errors import one_line
+from cacheon.report.line import Line
+from cacheon.rules.catalogue import RULES
+
+_WORD_STYLE = {
+    "PASS": "bold green",
+    "NUMERICAL_PASS": "bold yellow",
+    "FAIL": "bold red",
+    "N/A": "dim",
+    "NO_DECISION": "bold magenta",
+}
+
+
+def run_lines(run: RunOutcome, verbose: bool) -> Iterator[Line]:
+    """Everything of a run."""
+    for number, bundle in enumerate(run.bundles):
+        if number:
+            yield []
+        yield from bundle_lines(bundle, verbose, several=len(run.bundles) > 1)
+    device = run.environment.get("device", run.device)
+    yield [("dim", f"seed {run.seed} on {one_line(device)}; repeat with --seed {run.seed}")]
+
+
+def bundle_lines(bundle: BundleOutcome, verbose: bool, several: bool) -> Iterator[Line]:
+    if several:
+        yield [("bold", one_line(bundle.path, 300))]
+    for variant in bundle.variants:
+        yield from variant_lines(variant, verbose)
+    if bundle.error:
+        yield [("red", f"error: {one_line(bundle.error)}")]
+    for row in bundle.not_selected:
+        yield [("dim", f"  not selected: {one_line(row)}")]
+    for warning in bundle.warnings:
+        yield [("yellow", f"  warning: {one_line(warning)}")]
+
+
+def variant_lines(outcome: VariantOutcome, verbose: bool) -> Iterator[Line]:
+    """The headline of a variant, then a line a case, then notes."""
+    yield [
+        (_style(outcome), f"[{outcome.word}]"),
+        ("", f" {headline(outcome)}"),
+    ]
+    for row in outcome.rows:
+        yield from row_lines(row, outcome, verbose)
+    for note in outcome.notes:
+        yield [("dim", f"  note: {one_line(note)}")]
+
+
+def _style(outcome: VariantOutcome) -> str:
+    if outcome.word == "NUMERICAL_PASS" and outcome.rehearsal == "passed":
+        return "bold green"
+    return _WORD_STYLE[outcome.word]
+
+
+def headline(outcome: VariantOutcome) -> str:
+    """What stands behind the word, `slot variant=… dtype=… graph=…`."""
+    applicable = [row for row in outcome.rows if row.applicable]
+    examined = [row for row in applicable if row.status != "incomplete"]
+    parts = [
+        outcome.slot,
+        f"variant={outcome.variant}",
+        f"dtype={outcome.dtype}",
+        f"graph={outcome.graph}",
+    ]
+    if outcome.graph == "verified":
+        parts.append(f"graph_replays={outcome.graph_replays}")
+    if outcome.rehearsal:
+        parts.append(f"rehearsal={outcome.rehearsal}")
+    parts.append(f"coverage={len(examined)}/{len(applicable)}")
+    parts.append(f"n/a={len(outcome.rows) - len(applicable)}")
+    if outcome.domain == "partial":
+        parts.append("domain=partial")
+    if outcome.isolation != "process":
+        parts.append(f"isolation={outcome.isolation}")
+    return one_line(" ".join(parts))
+
+
+def row_lines(row: CaseRow, outcome: VariantOutcome, verbose: bool) -> Iterator[Line]:
+    label = one_line(row.label)
+    match row.status:
+        case "ok":
+            replays = f"  replays={outcome.graph_replays}+{outcome.soak_replays}"
+            shown = replays if outcome.graph_replays else ""
+            yield [
+                ("green", "  ok   "),
+                ("", f"{label}  max_abs={_number(row.max_abs)}{shown}"),
+            ]
+        case "not_applicable":
+            yield [("dim", f"  n/a  {label}")]
+        case "incomplete":
+            yield [("magenta", "  ???  "), ("", f"{label}  {one_line(row.infrastructure)}")]
+        case "fail":
+            yield from _failure(row, outcome, label)
+    if verbose:
+        yield from _details(row)
+
+
+def _failure(row: CaseRow, outcome: VariantOutcome, label: str) -> Iterator[Line]:
+    for number, finding in enumerate(row.findings):
+        rule = RULES.get(finding.rule)
+        title = f" {rule.title}" if rule else ""
+        head = label if number == 0 else " " * len(label)
+        yield [
+            ("red", "  FAIL " if number == 0 else "       "),
+            ("", f"{head}  {where_in_course(row, finding)}: {one_line(finding.message, 900)}"),
+            ("bold", f"  → {finding.rule}{title}"),
+        ]
+        yield [("", f"       {place(finding, outcome)}")]
+        if rule:
+            yield [("dim", f"       {rule.remedy}; `cacheon explain {rule.id}`")]
+
+
+def where_in_course(row: CaseRow, finding: Finding) -> str:
+    """The stage, and what else is known of when it shows."""
+    words: str = finding.stage
+    if finding.order:
+        words += f" ({finding.order})"
+    if row.company == "company":
+        words += ", only beside other cases"
+    return words
+
+
+def place(finding: Finding, outcome: VariantOutcome) -> str:
+    """`kernels/k.py:9  x.item()`, or the entry where no line can be known."""
+    if finding.place is None:
+        return one_line(f"{outcome.source}  entry {outcome.entry}")
+    return one_line(
+        f"{finding.place.file}:{finding.place.line}  in {finding.place.function}: "
+        f"{finding.place.source}"
+    )
+
+
+def _details(row: CaseRow) -> Iterator[Line]:
+    yield [("dim", f"         origin={row.origin} max_relative={_number(row.max_relative)}")]
+    for order in row.orders:
+        stages = " ".join(order.stages)
+        yield [
+            (
+                "dim",
+                f"         {order.order}: {stages}; replays {order.replays_passed} of "
+                f"{order.replays_completed}, bursts {order.soak_passed} of {order.soak_completed}",
+            )
+        ]
+    if row.nodes:
+        counted = ", ".join(f"{count} {kind}" for kind, count in sorted(row.nodes.items()))
+        yield [("dim", f"         graph nodes: {one_line(counted)}")]
+    for note in row.notes:
+        yield [("dim", f"         {one_line(note)}")]
+
+
+def _number(text: str) -> str:
+    return f"{float.fromhex(text):.1e}" if text else "-"
