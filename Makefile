@@ -60,7 +60,7 @@ test: check ## the checks, then every test that needs no GPU
 
 coverage: $(STAMP) ## the paper wing's tests, which must cover all of it
 	$(BIN)/python -m pytest -m 'not gpu and not ranks and not slow' \
-	  tests/records tests/rules tests/contract tests/bundle tests/scan \
+	  tests/paper \
 	  --cov=cacheon.records --cov=cacheon.rules --cov=cacheon.contract \
 	  --cov=cacheon.bundle --cov=cacheon.scan --cov-report=term-missing --cov-fail-under=100
 

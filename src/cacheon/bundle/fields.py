@@ -41,9 +41,11 @@ class Table:
         if not isinstance(value, list):
             raise self.fail(key, "a list of text", kind_of(value))
         for item in value:
-            if not isinstance(item, str) or not item.isprintable():
+            if not isinstance(item, str):
                 raise self.fail(key, "a list of text", f"a list with {kind_of(item)}")
-        return tuple(value)
+            if not item.isprintable():
+                raise self.fail(key, "printable text", "control characters")
+        return tuple(dict.fromkeys(value))
 
     def whole(self, key: str) -> int | None:
         value = self.values.get(key)
@@ -56,8 +58,11 @@ class Table:
         return value
 
     def boolean(self, key: str) -> bool | None:
-        value = self.values.get(key)
-        if value is not None and not isinstance(value, bool):
+        """None where the key is not there; null is no boolean."""
+        if key not in self.values:
+            return None
+        value = self.values[key]
+        if not isinstance(value, bool):
             raise self.fail(key, "a boolean", kind_of(value))
         return value
 
@@ -100,52 +105,65 @@ def kind_of(value: object) -> str:
 def parse_toml(data: bytes, file: str) -> Table:
     """A TOML document. Raises InputError."""
     try:
-        return Table(tomllib.loads(_text(data, file)), file)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(file=file, expected="TOML", got=str(error)) from error
+        values = tomllib.loads(_text(data, file))
     except (ValueError, RecursionError) as error:
-        # A date out of range or a number of thousands of digits is no TOMLDecodeError.
-        raise InputError(
-            file=file, expected="TOML", got=str(error)[:120] or "deep nesting"
-        ) from error
+        # A number of thousands of digits and a date that does not exist are no
+        # TOMLDecodeError, but plain ValueErrors.
+        raise _unparsed(file, "TOML", error) from error
+    _refuse_deep(values, file)
+    return Table(values, file)
 
 
 def parse_json(data: bytes, file: str) -> Table:
     """A JSON object without duplicate keys. Raises InputError."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        keys = [key for key, _ in pairs]
-        for key in keys:
-            if keys.count(key) > 1:
+        found: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in found:
                 raise InputError(file=file, place=key, expected="each key once", got="it twice")
-        return dict(pairs)
+            found[key] = value
+        return found
 
     def constant(name: str) -> None:
         raise InputError(file=file, expected="finite numbers", got=name)
 
     try:
-        value = json.loads(_text(data, file), object_pairs_hook=unique, parse_constant=constant)
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno} column {error.colno}"
-        raise InputError(file=file, place=place, expected="JSON", got=error.msg) from error
+        values = json.loads(_text(data, file), object_pairs_hook=unique, parse_constant=constant)
     except (ValueError, RecursionError) as error:
-        raise InputError(
-            file=file, expected="JSON", got=str(error)[:120] or "deep nesting"
-        ) from error
-    if not isinstance(value, dict):
-        raise InputError(file=file, expected="a JSON object", got=kind_of(value))
-    return Table(value, file)
+        raise _unparsed(file, "JSON", error) from error
+    if not isinstance(values, dict):
+        raise InputError(file=file, expected="a JSON object", got=kind_of(values))
+    _refuse_deep(values, file)
+    return Table(values, file)
+
+
+def _unparsed(file: str, language: str, error: ValueError | RecursionError) -> InputError:
+    reason = "nesting that is too deep" if isinstance(error, RecursionError) else str(error)
+    return InputError(file=file, expected=language, got=reason)
 
 
 def _text(data: bytes, file: str) -> str:
     if len(data) > MOST_BYTES:
         raise LimitExceeded(file=file, expected=f"at most {MOST_BYTES} bytes", got=str(len(data)))
-    depth = max(data.count(b"["), data.count(b"{"))
-    if depth > DEEPEST * 64:
-        raise LimitExceeded(file=file, expected="a document of reasonable depth", got="another")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(
             file=file, place=f"byte {error.start}", expected="UTF-8", got="another encoding"
         ) from error
+
+
+def _refuse_deep(values: dict[str, Any], file: str) -> None:
+    """Nesting beyond DEEPEST is refused here, before anything recurses over it."""
+    level: list[object] = [values]
+    for _ in range(DEEPEST):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)  # type: ignore[attr-defined]
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return
+    raise LimitExceeded(file=file, expected=f"at most {DEEPEST} levels", got="more")

@@ -1,20 +1,23 @@
 """manifest.toml and the metadata of its rows, read as data."""
 
 import itertools
+import keyword
+import os
 import re
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from cacheon.bundle.fields import Table, parse_json, parse_toml
 from cacheon.bundle.model import Bundle, FileEntry, Variant
-from cacheon.bundle.tree import read_file, read_tree
+from cacheon.bundle.tree import is_shipped, read_file, read_tree
 from cacheon.contract.descriptor import text_value
 from cacheon.contract.domain import Constraint, Domain, disjoint, parse_domain
-from cacheon.contract.slots import SLOTS, slot
+from cacheon.contract.slots import slot
 from cacheon.contract.slots.model import Slot
 from cacheon.contract.targets import target
-from cacheon.records.errors import InputError
+from cacheon.records.errors import InputError, one_line
 
 ABI_VERSION = "cacheon-op-abi-v0"
 MANIFEST = "manifest.toml"
@@ -51,16 +54,17 @@ def open_bundle(path: Path) -> Bundle:
     Raises InputError, one line with file, place, expected and got, for everything that
     the bundle format does not allow."""
     root = Path(path)
-    if not root.is_dir():
-        got = "a file" if root.exists() else "nothing"
-        raise InputError(file=str(path), expected="a bundle directory", got=got)
-    if root.is_symlink():
-        raise InputError(file=str(path), expected="a bundle directory", got="a link")
     try:
+        mode = os.lstat(root).st_mode
+        if not stat.S_ISDIR(mode):
+            got = "a link" if stat.S_ISLNK(mode) else "something else"
+            raise InputError(file=str(path), expected="a bundle directory", got=got)
         entries, digest = read_tree(root)
-    except OSError as error:
+    except (OSError, ValueError) as error:
+        # ValueError: a path with a NUL in it.
+        reason = error.strerror if isinstance(error, OSError) else None
         raise InputError(
-            file=str(path), expected="a readable tree", got=error.strerror or "an error"
+            file=str(path), expected="a readable bundle directory", got=reason or "no path"
         ) from error
     files = {entry.path: entry for entry in entries}
     if MANIFEST not in files:
@@ -86,9 +90,10 @@ class _Reader:
         target_name, mode = self._competition(manifest)
         rows = self._rows(manifest)
         variants = tuple(self._variant(row, number) for number, row in enumerate(rows, 1))
-        self._check_names(variants)
+        self._check_names(variants, rows)
+        self._check_executables(variants)
         self._check_disjoint(variants)
-        self._check_members(variants, target_name, mode)
+        self._check_members(variants, target_name)
         return Bundle(
             path=str(self.root.resolve()),
             bundle_id=bundle_id,
@@ -103,7 +108,11 @@ class _Reader:
     def _warn_of_extras(self, table: Table, known: set[str]) -> dict[str, Any]:
         extra = {key: value for key, value in table.values.items() if key not in known}
         for key in extra:
-            self.warnings.append(f"{self.file}: {table.at(key)}: kept, given no meaning")
+            self.warnings.append(
+                one_line(
+                    f"{self.file}: {table.at(key)}: unknown key, kept and given no meaning", 300
+                )
+            )
         return extra
 
     def _competition(self, manifest: Table) -> tuple[str, str]:
@@ -112,8 +121,8 @@ class _Reader:
             return "", ""
         self._warn_of_extras(competition, {"target", "mode"})
         name = competition.text("target")
-        mode = competition.text("mode", default="slot")
         found = target(name, file=self.file, place="competition.target")
+        mode = competition.text("mode", default="atomic" if found.atomic else "slot")
         if mode not in ("slot", "atomic"):
             raise competition.fail("mode", "slot or atomic", repr(mode))
         if (mode == "atomic") != found.atomic:
@@ -144,10 +153,7 @@ class _Reader:
         entry = self._identifier(row, "entry")
         prepare = self._prepare(row, contract)
         metadata = self._metadata(row)
-        dtypes = self._listed("dtypes", row, metadata)
-        architectures = self._listed("architectures", row, metadata)
-        self._known_dtypes(row, dtypes)
-        graph_safe = metadata.boolean("graph_safe")
+        domain = self._domain(row, metadata)
         name = row.text("variant", default="default")
         if not _ID.match(name):
             raise row.fail("variant", "[0-9A-Za-z._-]+", repr(name))
@@ -158,10 +164,10 @@ class _Reader:
             source=source,
             entry=entry,
             prepare=prepare,
-            dtypes=dtypes or (),
-            architectures=architectures or (),
-            domain=self._domain(row, metadata, dtypes, architectures, graph_safe),
-            graph_safe=graph_safe,
+            dtypes=self._known_dtypes(row, self._declared("dtypes", domain, row, metadata)),
+            architectures=self._declared("architectures", domain, row, metadata),
+            domain=domain,
+            graph_safe=metadata.boolean("graph_safe"),
             cuda_sources=self._cuda_sources(row),
             extra=self._warn_of_extras(row, _ROW_KEYS),
         )
@@ -175,7 +181,7 @@ class _Reader:
 
     def _identifier(self, row: Table, key: str) -> str:
         name = row.text(key)
-        if not name.isidentifier():
+        if not (name.isascii() and name.isidentifier()) or keyword.iskeyword(name):
             raise row.fail(key, "the name of a callable", repr(name))
         return name
 
@@ -196,46 +202,45 @@ class _Reader:
         name = row.path("metadata", self.files)
         return parse_json(read_file(self.root, name), str(self.root / name))
 
-    def _listed(self, key: str, row: Table, metadata: Table) -> tuple[str, ...] | None:
-        """The row's list and the metadata's, intersected; None where neither has one."""
+    def _lists(self, key: str, *tables: Table) -> list[tuple[str, ...]]:
+        """The lists of that name, in their own spelling; an empty one declares nothing."""
+        lists = (table.texts(key) for table in tables)
         field = key.removesuffix("s")
-        lists = []
-        for table in (row, metadata):
-            values = table.texts(key)
-            if values is not None:
-                lists.append(tuple(dict.fromkeys(text_value(field, value) for value in values)))
-        if not lists:
-            return None
-        both = tuple(value for value in lists[0] if all(value in other for other in lists))
-        if not both:
-            what = "values that row and metadata share" if len(lists) == 2 else "at least one value"
-            raise row.fail(key, what, "none")
-        return both
+        return [
+            tuple(dict.fromkeys(text_value(field, value) for value in values))
+            for values in lists
+            if values
+        ]
 
-    def _known_dtypes(self, row: Table, dtypes: tuple[str, ...] | None) -> None:
-        for dtype in dtypes or ():
-            if dtype not in _DTYPES:
-                raise row.fail("dtypes", " or ".join(_DTYPES), repr(dtype))
+    def _declared(self, key: str, domain: Domain, row: Table, metadata: Table) -> tuple[str, ...]:
+        """What the domain leaves of a list, in the order of the row's, else the
+        metadata's; empty where nothing is declared."""
+        constraint = domain.fields.get(key.removesuffix("s"))
+        if constraint is None or constraint.values is None:
+            return ()
+        lists = [*self._lists(key, row, metadata), tuple(map(str, constraint.values))]
+        return tuple(value for value in lists[0] if constraint.admits(value))
 
-    def _domain(
-        self,
-        row: Table,
-        metadata: Table,
-        dtypes: tuple[str, ...] | None,
-        architectures: tuple[str, ...] | None,
-        graph_safe: bool | None,
-    ) -> Domain:
+    def _known_dtypes(self, row: Table, dtypes: tuple[str, ...]) -> tuple[str, ...]:
+        known = tuple(dtype for dtype in dtypes if dtype in _DTYPES)
+        if dtypes and not known:
+            raise row.fail("dtypes", " or ".join(_DTYPES), ", ".join(map(repr, dtypes)))
+        return known
+
+    def _domain(self, row: Table, metadata: Table) -> Domain:
+        """Capabilities, lists and limits together. Raises InputError where they exclude
+        every call."""
         capabilities = metadata.table("capabilities")
         domain = Domain()
         if capabilities is not None:
             domain = parse_domain(capabilities.values, metadata.file)
-        if dtypes is not None:
-            domain = domain.restrict("dtype", Constraint(values=dtypes))
-        if architectures is not None:
-            domain = domain.restrict("architecture", Constraint(values=architectures))
-        quant = metadata.texts("quant")
-        if quant is not None:
-            domain = domain.restrict("quant", Constraint(values=quant))
+            self._refuse_empty(row, domain)
+        for key in ("dtypes", "architectures"):
+            for values in self._lists(key, row, metadata):
+                domain = domain.restrict(key.removesuffix("s"), Constraint(values=values))
+            self._refuse_empty(row, domain, key)
+        for values in self._lists("quant", metadata):
+            domain = domain.restrict("quant", Constraint(values=values))
         for key, field in (("max_last_dim", "last_dim"), ("max_num_tokens", "num_tokens")):
             most = metadata.whole(key)
             if most is not None:
@@ -243,12 +248,10 @@ class _Reader:
         least = metadata.whole("min_num_tokens")
         if least is not None:
             domain = domain.restrict("num_tokens", Constraint(low=least, declared_low=True))
-        if domain.empty_field:
-            raise row.fail(
-                domain.empty_field, "a domain that some call can satisfy", "an empty one"
-            )
+        self._refuse_empty(row, domain)
         mode = domain.fields.get("graph_mode")
-        if graph_safe is False and mode is not None and not mode.admits("eager"):
+        only_graphs = mode is not None and mode.values == ("cuda_graph",)
+        if only_graphs and metadata.boolean("graph_safe") is False:
             raise InputError(
                 file=metadata.file,
                 place="graph_safe",
@@ -256,6 +259,14 @@ class _Reader:
                 got="false, which no call can satisfy",
             )
         return domain
+
+    def _refuse_empty(self, row: Table, domain: Domain, key: str = "") -> None:
+        if not domain.is_empty:
+            return
+        expected = f"a domain in which {domain.empty_field} can have some value"
+        if key:
+            expected = "values that the row's list and the metadata have in common"
+        raise row.fail(key or domain.empty_field, expected, "an empty one" if not key else "none")
 
     def _cuda_sources(self, row: Table) -> tuple[str, ...]:
         declared = []
@@ -268,19 +279,33 @@ class _Reader:
 
     # --- rows together -------------------------------------------------------------------------
 
-    def _check_names(self, variants: tuple[Variant, ...]) -> None:
-        for name in SLOTS:
-            rows = [variant for variant in variants if variant.slot == name]
+    def _check_names(self, variants: tuple[Variant, ...], rows: list[Table]) -> None:
+        """A slot with several rows names every one of them, and no two alike."""
+        for slot_name, group in itertools.groupby(
+            sorted(variants, key=lambda each: each.slot), key=lambda each: each.slot
+        ):
+            together = list(group)
             seen: set[str] = set()
-            for variant in rows:
+            for variant in together:
+                row = rows[variant.row - 1]
+                if len(together) > 1 and "variant" not in row.values:
+                    raise row.fail("variant", f"a name: {slot_name} has several rows", "nothing")
                 if variant.name in seen:
-                    raise InputError(
-                        file=self.file,
-                        place=f"ops[{variant.row}].variant",
-                        expected=f"a name of its own among the rows of {name}",
-                        got=repr(variant.name),
+                    raise row.fail(
+                        "variant", f"a name of its own among {slot_name}", repr(variant.name)
                     )
                 seen.add(variant.name)
+
+    def _check_executables(self, variants: tuple[Variant, ...]) -> None:
+        declared = {name for each in variants for name in (each.source, *each.cuda_sources)}
+        for entry in self.files.values():
+            if entry.executable and entry.path not in declared and not is_shipped(self.root):
+                raise InputError(
+                    file=str(self.root),
+                    place=entry.path,
+                    expected="no executable that no row declares",
+                    got="an executable bit (chmod -x)",
+                )
 
     def _check_disjoint(self, variants: tuple[Variant, ...]) -> None:
         for one, other in itertools.combinations(variants, 2):
@@ -292,7 +317,7 @@ class _Reader:
                     got=f"variant {other.name!r} overlaps it",
                 )
 
-    def _check_members(self, variants: tuple[Variant, ...], name: str, mode: str) -> None:
+    def _check_members(self, variants: tuple[Variant, ...], name: str) -> None:
         if not name:
             return
         present = {variant.slot for variant in variants}

@@ -2,134 +2,214 @@
 
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
+import cacheon
 from cacheon.bundle.model import FileEntry
 from cacheon.records.canonical import encode
 from cacheon.records.digest import sha256
 from cacheon.records.errors import InputError, LimitExceeded
 
-MOST_FILES = 512
+MOST_FILES = 2048
+"""Files and directories of one tree."""
 MOST_BYTES = 32 << 20
 """Bytes of one file, and of all of them together."""
 DEEPEST = 8
-_COMPILED = {
-    ".so",
-    ".o",
-    ".a",
-    ".dll",
-    ".dylib",
-    ".pyd",
-    ".pyc",
-    ".pyo",
-    ".cubin",
-    ".fatbin",
-    ".ptx",
-    ".exe",
-    ".bin",
-    ".whl",
-    ".egg",
+_COMPILED = frozenset(
+    [
+        ".so",
+        ".o",
+        ".a",
+        ".obj",
+        ".lib",
+        ".ko",
+        ".dll",
+        ".dylib",
+        ".pyd",
+        ".pyc",
+        ".pyo",
+        ".cubin",
+        ".fatbin",
+        ".ptx",
+        ".hsaco",
+        ".exe",
+        ".bin",
+        ".whl",
+        ".egg",
+        ".class",
+        ".jar",
+        ".wasm",
+    ]
+)
+_CACHES = frozenset(
+    [
+        "__pycache__",
+        ".git",
+        ".hg",
+        ".svn",
+        ".triton",
+        ".cache",
+        ".venv",
+        "node_modules",
+        ".pytest_cache",
+        ".mypy_cache",
+        ".ruff_cache",
+        ".ipynb_checkpoints",
+    ]
+)
+_MAGIC = {
+    b"\x7fELF": "an ELF object",
+    b"MZ\x90\x00": "a Windows executable",
+    b"!<arch>\n": "a library archive",
+    b"\xcf\xfa\xed\xfe": "a Mach-O object",
+    b"\xca\xfe\xba\xbe": "a Mach-O or Java object",
+    b"\x50\xed\x55\xba": "a CUDA fat binary",
+    b"BC\xc0\xde": "LLVM bitcode",
+    b"\x00asm": "WebAssembly",
+    b"PK\x03\x04": "an archive",
 }
-_CACHES = {"__pycache__", ".git", ".triton", "node_modules", ".pytest_cache", ".mypy_cache"}
+"""How compiled objects begin, whatever they are called."""
+_SPECIAL = (
+    (stat.S_ISLNK, "a link"),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISDIR, "a directory"),
+)
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def read_tree(root: Path) -> tuple[tuple[FileEntry, ...], str]:
-    """Every file of the tree, sorted by path, and the tree's digest.
+    """Every file of the tree, sorted by path, and the tree's digest: SHA-256 over the
+    canonical list of path, size, digest and executable bit.
 
     Raises InputError for a link, a device, a second hard link, a compiled object or a
-    cache; LimitExceeded for more than anybody needs."""
+    cache; LimitExceeded for more than anybody needs; OSError for a directory that cannot
+    be read."""
     entries: list[FileEntry] = []
     total = 0
-    for path, info in _walk(root, root, 0):
-        name = path.relative_to(root).as_posix()
-        total += info.st_size
-        if len(entries) >= MOST_FILES:
-            raise LimitExceeded(file=str(root), expected=f"at most {MOST_FILES} files", got="more")
+    for name in _names(root):
+        data, executable = _read(root, name)
+        total += len(data)
         if total > MOST_BYTES:
             raise LimitExceeded(
                 file=str(root), expected=f"at most {MOST_BYTES} bytes in all", got="more"
             )
-        data = read_file(root, name)
+        for magic, what in _MAGIC.items():
+            if data.startswith(magic):
+                raise InputError(
+                    file=str(root), place=name, expected="no compiled objects", got=what
+                )
         entries.append(
-            FileEntry(
-                path=name,
-                size=len(data),
-                digest=sha256(data),
-                executable=bool(info.st_mode & 0o111),
-            )
+            FileEntry(path=name, size=len(data), digest=sha256(data), executable=executable)
         )
     entries.sort(key=lambda entry: entry.path)
     return tuple(entries), sha256(encode(msgspec.to_builtins(entries)))
 
 
-def _walk(root: Path, directory: Path, depth: int) -> list[tuple[Path, os.stat_result]]:
-    if depth > DEEPEST:
-        raise LimitExceeded(
-            file=str(directory), expected=f"directories at most {DEEPEST} deep", got="deeper"
-        )
-    found: list[tuple[Path, os.stat_result]] = []
-    with os.scandir(directory) as scan:
-        children = sorted(scan, key=lambda child: child.name)
-    for child in children:
-        path = Path(child.path)
-        where = path.relative_to(root).as_posix()
-        if not child.name.isascii() or not child.name.isprintable():
-            raise InputError(
-                file=str(root), place=where, expected="a plain file name", got="another"
-            )
-        info = child.stat(follow_symlinks=False)
-        if stat.S_ISDIR(info.st_mode):
-            if child.name in _CACHES:
-                raise InputError(
-                    file=str(root), place=where, expected="no caches in a bundle", got=child.name
-                )
-            found += _walk(root, path, depth + 1)
-            continue
-        refuse_special(info, str(root), where)
-        if path.suffix.lower() in _COMPILED:
-            raise InputError(
-                file=str(root), place=where, expected="no compiled objects", got=path.suffix
-            )
-        found.append((path, info))
-    return found
-
-
-def refuse_special(info: os.stat_result, file: str, place: str) -> None:
-    """Raises InputError for whatever is not one regular file under one name."""
-    kinds = (
-        (stat.S_ISLNK, "a link"),
-        (stat.S_ISFIFO, "a FIFO"),
-        (stat.S_ISSOCK, "a socket"),
-        (stat.S_ISCHR, "a device"),
-        (stat.S_ISBLK, "a device"),
-        (stat.S_ISDIR, "a directory"),
-    )
-    for test, name in kinds:
-        if test(info.st_mode):
-            raise InputError(file=file, place=place, expected="a regular file", got=name)
-    if info.st_nlink != 1:
-        raise InputError(
-            file=file, place=place, expected="a file of one name", got=f"{info.st_nlink} hard links"
-        )
-
-
 def read_file(root: Path, name: str) -> bytes:
     """The bytes of a file of the tree, read once; never through a link."""
-    path = root / name
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        reason = error.strerror or "cannot be opened"
+    return _read(root, name)[0]
+
+
+def is_shipped(root: Path) -> bool:
+    """Whether a bundle is one of this package's own examples. Installers byte-compile
+    these and may link them to a cache of theirs, which is no fault of the bundle's."""
+    return root.resolve().is_relative_to(Path(cacheon.__file__).resolve().parent / "examples")
+
+
+def _names(root: Path) -> Iterator[str]:
+    """Bundle-relative paths of everything that is no directory, checked by name."""
+    shipped = is_shipped(root)
+    waiting = [""]
+    seen = 0
+    while waiting:
+        directory = waiting.pop()
+        with os.scandir(root / directory) as children:
+            for child in children:
+                seen += 1
+                if seen > MOST_FILES:
+                    raise LimitExceeded(
+                        file=str(root), expected=f"at most {MOST_FILES} files", got="more"
+                    )
+                name = f"{directory}/{child.name}" if directory else child.name
+                if not child.is_dir(follow_symlinks=False):
+                    _check_name(root, name)
+                    yield name
+                elif not (shipped and child.name == "__pycache__"):
+                    _check_directory(root, name)
+                    waiting.append(name)
+
+
+def _check_name(root: Path, name: str) -> None:
+    if not name.isascii() or not name.isprintable() or "\\" in name:
         raise InputError(
-            file=str(root), place=name, expected="a readable file", got=reason
+            file=str(root), place=name, expected="a printable ASCII file name", got="another"
+        )
+    suffix = os.path.splitext(name)[1].lower()
+    if suffix in _COMPILED:
+        raise InputError(file=str(root), place=name, expected="no compiled objects", got=suffix)
+
+
+def _check_directory(root: Path, name: str) -> None:
+    _check_name(root, name)
+    last = name.rpartition("/")[2]
+    if last in _CACHES:
+        raise InputError(
+            file=str(root), place=name, expected="no caches or version control", got=last
+        )
+    if name.count("/") >= DEEPEST:
+        raise LimitExceeded(
+            file=str(root), place=name, expected=f"at most {DEEPEST} directories deep", got="more"
+        )
+
+
+def _read(root: Path, name: str) -> tuple[bytes, bool]:
+    """The bytes of a file, and whether it is executable. Every component is opened in the
+    one before and none through a link, so that a swapped directory leads nowhere else."""
+    opened: list[int] = []
+    try:
+        *directories, last = name.split("/")
+        opened.append(os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+        for part in directories:
+            opened.append(os.open(part, _READ | os.O_DIRECTORY, dir_fd=opened[-1]))
+        info = os.stat(last, dir_fd=opened[-1], follow_symlinks=False)
+        _refuse_special(root, name, info)
+        opened.append(os.open(last, _READ, dir_fd=opened[-1]))
+        info = os.fstat(opened[-1])
+        _refuse_special(root, name, info)
+        with os.fdopen(opened.pop(), "rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise InputError(
+            file=str(root),
+            place=name,
+            expected="a readable file",
+            got=error.strerror or "one that cannot be read",
         ) from error
-    with os.fdopen(descriptor, "rb") as file:
-        refuse_special(os.fstat(descriptor), str(root), name)
-        data = file.read(MOST_BYTES + 1)
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
     if len(data) > MOST_BYTES:
         raise LimitExceeded(
             file=str(root), place=name, expected=f"at most {MOST_BYTES} bytes", got="more"
         )
-    return data
+    return data, bool(info.st_mode & 0o111)
+
+
+def _refuse_special(root: Path, name: str, info: os.stat_result) -> None:
+    """Raises InputError for whatever is not one regular file under one name."""
+    for test, what in _SPECIAL:
+        if test(info.st_mode):
+            raise InputError(file=str(root), place=name, expected="a regular file", got=what)
+    if info.st_nlink != 1 and not is_shipped(root):
+        raise InputError(
+            file=str(root),
+            place=name,
+            expected="a file under one name",
+            got=f"one with {info.st_nlink} hard links",
+        )

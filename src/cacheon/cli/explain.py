@@ -17,7 +17,7 @@ Examples:
 @click.option("--list", "listed", is_flag=True, help="List every rule.")
 @FORMAT
 def command(identity: str | None, listed: bool, form: str) -> int:
-    """Explain a rule: what it means, why it matters in serving, what to do."""
+    """Explain a rule: what it means and what to do."""
     if listed == (identity is not None):
         raise click.UsageError("give one ID, or --list")
     # Imported here: `--help` needs none of it.

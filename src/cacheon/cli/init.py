@@ -25,7 +25,9 @@ Examples:
     help="What the starter is written in.",
 )
 def command(slot: str, directory: Path, template: str) -> int:
-    """Write a starter bundle for SLOT into DIR, which must be new or empty."""
+    """Write a starter bundle for SLOT into DIR.
+
+    DIR must be new or empty: nothing is ever overwritten."""
     # Imported here: `--help` needs none of it.
     from cacheon.workflows.init import init
 

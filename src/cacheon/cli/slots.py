@@ -17,7 +17,7 @@ Examples:
 @FORMAT
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 def command(name: str | None, form: str, as_json: bool) -> int:
-    """List the slots; with a NAME, show its whole contract and its cases."""
+    """List the slots, or show one's whole contract."""
     from cacheon.workflows.slots import contract_of, list_slots
 
     machine = as_json or form == "json"

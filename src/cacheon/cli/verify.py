@@ -1,13 +1,16 @@
 """`cacheon verify BUNDLE…`"""
 
-import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from cacheon.records.errors import InputError
+from cacheon.cli.writing import write_bytes, write_json, write_lines
+from cacheon.records.errors import InputError, one_line
 from cacheon.workflows.options import Options
+
+if TYPE_CHECKING:
+    from cacheon.engine.outcome import RunOutcome
 
 _EPILOG = """\b
 Examples:
@@ -93,6 +96,7 @@ Exit codes:
     type=click.Choice(["text", "json", "junit"]),
     default="text",
     show_default=True,
+    help="text for a person, json or junit for a program.",
 )
 @click.option("--watch", is_flag=True, help="Verify again on every save.")
 @click.option("-v", "--verbose", is_flag=True, help="Orders, stages and nodes of every case.")
@@ -105,16 +109,19 @@ def command(
     **asked: Any,
 ) -> int:
     """Examine bundles: eager check, capture, replay, verdict."""
+    if watch and form != "text":
+        raise click.UsageError("--watch is for a person: it goes with --format text only")
     options = Options(context=_pairs(context), **{k: v for k, v in asked.items() if v is not None})
     # Imported here, so that --help needs none of it.
     from cacheon.report.progress import progress
-    from cacheon.workflows.verify import verify
 
-    if watch:
-        from cacheon.workflows.watch import watch_bundles
-
-        return watch_bundles(bundles, options, lambda run: _show(run, "text", verbose))
     with progress() as tell:
+        if watch:
+            from cacheon.workflows.watch import watch_bundles
+
+            return watch_bundles(bundles, options, lambda run: _show(run, form, verbose), tell)
+        from cacheon.workflows.verify import verify
+
         run = verify(bundles, options, tell)
     _show(run, form, verbose)
     return run.exit_code
@@ -130,18 +137,20 @@ def _pairs(context: tuple[str, ...]) -> dict[str, str]:
     return pairs
 
 
-def _show(run: Any, form: str, verbose: bool) -> None:
+def _show(run: "RunOutcome", form: str, verbose: bool) -> None:
     if form == "json":
-        from cacheon.report.document import document
+        from cacheon.report.document import RUN
 
-        sys.stdout.buffer.write(document(run))
+        write_json(RUN, run)
     elif form == "junit":
         from cacheon.report.junit import junit
 
-        sys.stdout.buffer.write(junit(run))
+        write_bytes(junit(run))
     else:
-        from cacheon.report.terminal import draw
         from cacheon.report.text import run_lines
 
-        draw(run_lines(run, verbose))
-    sys.stdout.flush()
+        write_lines(run_lines(run, verbose))
+    # What stopped a bundle is one line on standard error, whatever the format.
+    for bundle in run.bundles:
+        if bundle.error:
+            click.echo(f"cacheon: {one_line(bundle.error)}", err=True)

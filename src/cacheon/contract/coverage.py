@@ -6,30 +6,28 @@ taking domain, slot constraints and published limits together. Decided on paper.
 """
 
 import hashlib
-import math
-import random
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
+from collections.abc import Iterable, Mapping
 
-from cacheon.contract.case import Case, ConcreteTensor
-from cacheon.contract.descriptor import Context, describe, with_derived
+from cacheon.contract.building import Origin, build_case, valid, work_of
+from cacheon.contract.case import Case
+from cacheon.contract.descriptor import Context, with_derived
 from cacheon.contract.domain import Constraint, Domain
-from cacheon.contract.slots.expression import evaluate, whole
-from cacheon.contract.slots.model import Slot, TensorSpec
+from cacheon.contract.region import Limits, Region, Undecided
+from cacheon.contract.slots.expression import whole
+from cacheon.contract.slots.model import Slot
 from cacheon.records.strict import Record
 
-Origin = Literal["catalogue", "boundary", "larger"]
-Limits = Mapping[str, tuple[int, int]]
+__all__ = ["WORK_BUDGET", "Coverage", "build_case", "cases_for", "larger", "valid", "work_of"]
 
 WORK_BUDGET = 2 << 30
 """Bytes of one call's inputs and outputs that an examination may take."""
-_ITEM_BYTES = {"bfloat16": 2, "float16": 2, "float32": 4, "int32": 4}
-_REDRAWS = 32
-_SMALL_COUNT, _SMALL_FEATURE = 48, 512
+MOST_BOUNDARIES = 128
+"""Cases beyond the catalogue's: a domain that lists more values is covered in part."""
+_REDRAWS = 64
+_SMALL_COUNT, _SMALL_FEATURE = 16, 512
 """On a CPU: counts that stay at most 64 when jittered, and feature dimensions."""
-_FEATURES = ("d", "H", "I", "D")
-_STEPS_INWARD = 8192
-"""How far inside a declared end the first reachable value is looked for."""
+_INWARD = 4096
+"""How far inside a declared end the first value that a call can have is looked for."""
 
 
 class Coverage(Record):
@@ -40,82 +38,6 @@ class Coverage(Record):
     missing: tuple[str, ...] = ()
 
 
-def build_case(
-    slot: Slot,
-    variant: str,
-    dims: Mapping[str, int],
-    choices: Mapping[str, bool],
-    context: Context,
-    domain: Domain,
-    origin: Origin,
-) -> Case:
-    """One call with all its concrete shapes; `dims` are base dimensions."""
-    known = with_derived(slot, dims)
-    descriptor = describe(slot, known, context)
-    scalars: dict[str, bool | int | float] = {
-        scalar.name: choices.get(scalar.name, evaluate(scalar.expression, known))
-        for scalar in slot.scalars
-    }
-    label = " ".join(f"{field}={descriptor[field]}" for field in _label_fields(slot))
-    label += "".join(f" {name}={str(value).lower()}" for name, value in choices.items())
-    return Case(
-        slot=slot.name,
-        variant=variant,
-        dims=known,
-        scalars=scalars,
-        tensors=tuple(_concrete(tensor, known, context.dtype) for tensor in slot.tensors),
-        descriptor=descriptor,
-        origin=origin,
-        applicable=domain.admits(descriptor),
-        label=label,
-    )
-
-
-def _label_fields(slot: Slot) -> list[str]:
-    """One field for each expression, constants left out: `last_dim` repeats another."""
-    seen: set[str] = set()
-    fields = []
-    for field, expression in slot.fields.items():
-        if expression in seen or expression.isdigit() or field == "last_dim":
-            continue
-        seen.add(expression)
-        fields.append(field)
-    return fields
-
-
-def _concrete(spec: TensorSpec, dims: Mapping[str, int], dtype: str) -> ConcreteTensor:
-    shape = tuple(whole(expression, dims) for expression in spec.shape)
-    strides = tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
-    if spec.pitch is not None:
-        strides = (whole(spec.pitch, dims), 1)
-    span = 1 + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
-    return ConcreteTensor(
-        name=spec.name,
-        role=spec.role,
-        dtype=dtype if spec.dtype == "run" else spec.dtype,
-        shape=shape,
-        strides=strides,
-        span=span,
-        dynamic=spec.dynamic,
-        rank_varying=spec.rank_varying,
-    )
-
-
-def work_of(case: Case) -> int:
-    """Bytes of the inputs and outputs of one call."""
-    return sum(tensor.span * _ITEM_BYTES[tensor.dtype] for tensor in case.tensors)
-
-
-def valid(slot: Slot, dims: Mapping[str, int]) -> bool:
-    """Whether base dimensions respect the slot's own constraints."""
-    known = with_derived(slot, dims)
-    if any(value < 1 for value in dims.values()):
-        return False
-    if any(known[a] > known[b] for a, b in slot.limits):
-        return False
-    return all(known[name] % known[of] == 0 for name, of in slot.multiples.items())
-
-
 class _Planner:
     def __init__(
         self,
@@ -123,31 +45,19 @@ class _Planner:
         variant: str,
         domain: Domain,
         context: Context,
-        seed: int,
         limits: Limits,
         budget: int,
-        small: bool,
     ) -> None:
         self.slot, self.variant, self.domain, self.context = slot, variant, domain, context
-        self.seed, self.limits, self.budget, self.small = seed, limits, budget, small
+        self.limits, self.budget = limits, budget
         self.cases: list[Case] = []
         self.missing: list[str] = []
-        self.bases: list[tuple[dict[str, int], dict[str, bool]]] = []
 
-    def plan(self) -> Coverage:
-        for index, shape in enumerate(self.slot.catalogue):
-            dims = self._shrunk(shape.dims, shape.choices) if self.small else dict(shape.dims)
-            self.bases.append((dims, shape.choices))
-            self.cases.append(self._jittered(index, dims, shape.choices))
-        for field in self.slot.fields:
-            if field in self.domain.fields:
-                self._cover(field)
-        return Coverage(cases=tuple(self.cases), full=not self.missing, missing=tuple(self.missing))
-
-    def _case(self, dims: Mapping[str, int], choices: Mapping[str, bool], origin: Origin) -> Case:
+    def case(self, dims: Mapping[str, int], choices: Mapping[str, bool], origin: Origin) -> Case:
         return build_case(self.slot, self.variant, dims, choices, self.context, self.domain, origin)
 
-    def _fits(self, case: Case) -> bool:
+    def fits(self, case: Case) -> bool:
+        """Whether domain, limits and budget leave room for a case."""
         within = all(
             low <= int(case.descriptor[field]) <= high
             for field, (low, high) in self.limits.items()
@@ -155,177 +65,173 @@ class _Planner:
         )
         return case.applicable and within and work_of(case) <= self.budget
 
-    def _is_new(self, case: Case) -> bool:
-        return all(
-            (case.descriptor, case.scalars) != (known.descriptor, known.scalars)
-            for known in self.cases
-        )
+    def is_new(self, case: Case) -> bool:
+        return all(_key(case) != _key(known) for known in self.cases)
 
     # --- the catalogue ---------------------------------------------------------------------
 
-    def _jittered(self, index: int, dims: dict[str, int], choices: Mapping[str, bool]) -> Case:
-        own = self._case(dims, choices, "catalogue")
-        if not self._fits(own):
-            return own
-        text = f"{self.seed}:{self.slot.name}:{self.variant}:{index}"
-        draws = random.Random(int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big"))
-        for _ in range(_REDRAWS):
+    def add_catalogue(self, seed: int, small: bool) -> None:
+        shapes = [
+            (self._shrunk(shape.dims, shape.choices) if small else shape.dims, shape.choices)
+            for shape in self.slot.catalogue
+        ]
+        reserved = {_key(self.case(dims, choices, "catalogue")) for dims, choices in shapes}
+        for index, (dims, choices) in enumerate(shapes):
+            case = self._jittered(f"{seed}:{self.slot.name}:{self.variant}:{index}", dims, choices)
+            own = self.case(dims, choices, "catalogue")
+            if case is None or (_key(case) != _key(own) and _key(case) in reserved):
+                case = own
+            if self.is_new(case):
+                self.cases.append(case)
+
+    def _jittered(
+        self, name: str, dims: Mapping[str, int], choices: Mapping[str, bool]
+    ) -> Case | None:
+        """The shape with its counts drawn anew; None where none of the draws will do. A
+        shape that the domain does not admit is none of the variant's calls, and stays."""
+        if not self.case(dims, choices, "catalogue").applicable:
+            return None
+        for attempt in range(_REDRAWS):
             drawn = dict(dims)
-            for name in self.slot.counts:
-                drawn[name] = self._draw(name, dims, draws)
+            for count in self.slot.counts:
+                values = self._jitter(count, dims)
+                drawn[count] = values[_number(f"{name}:{attempt}:{count}") % len(values)]
             if not valid(self.slot, drawn):
                 continue
-            case = self._case(drawn, choices, "catalogue")
-            if self._fits(case) and self._is_new(case):
+            case = self.case(drawn, choices, "catalogue")
+            if self.fits(case) and self.is_new(case):
                 return case
-        return own
+        return None
 
-    def _draw(self, name: str, dims: Mapping[str, int], draws: random.Random) -> int:
-        count = dims[name]
-        drawn = draws.randint(max(1, math.ceil(0.75 * count)), math.floor(1.25 * count) + 3)
-        if name in self.slot.multiples:
-            step = with_derived(self.slot, dims)[self.slot.multiples[name]]
-            drawn = max(step, round(drawn / step) * step)
-        return drawn
+    def _jitter(self, count: str, dims: Mapping[str, int]) -> range:
+        """What a count n may become: from ⌈0.75 n⌉ to ⌊1.25 n⌋ + 3, in steps of what it is
+        a multiple of."""
+        step = 1
+        if count in self.slot.multiples:
+            step = with_derived(self.slot, dims)[self.slot.multiples[count]]
+        low, high = max(1, -(-3 * dims[count] // 4)), 5 * dims[count] // 4 + 3
+        return range(-(-low // step) * step, high + 1, step)
 
-    def _shrunk(self, dims: Mapping[str, int], choices: Mapping[str, bool]) -> dict[str, int]:
-        """A small form of a catalogue shape; it never leaves the domain by shrinking."""
+    def _shrunk(self, dims: Mapping[str, int], choices: Mapping[str, bool]) -> Mapping[str, int]:
+        """A small form of a catalogue shape; it never leaves the domain by shrinking.
+        Dimensions that are tied to others, and numbers of heads and experts, stay."""
+        tied = {*self.slot.multiples, *self.slot.multiples.values()}
+        tied |= {name for pair in self.slot.limits for name in pair} - {*self.slot.counts}
         counts, features = dict(dims), dict(dims)
-        for name in self.slot.counts:
-            if name not in self.slot.multiples:
+        for name in {*dims} - tied:
+            if name in self.slot.counts:
                 counts[name] = min(dims[name], _SMALL_COUNT)
-        for name in _FEATURES:
-            while features.get(name, 0) > _SMALL_FEATURE and features[name] % 2 == 0:
-                features[name] //= 2
+            else:
+                while features[name] > _SMALL_FEATURE and features[name] % 2 == 0:
+                    features[name] //= 2
         both = {name: min(counts[name], features[name]) for name in dims}
         for form in (both, features, counts):
-            if valid(self.slot, form) and self._case(form, choices, "catalogue").applicable:
+            if valid(self.slot, form) and self.case(form, choices, "catalogue").applicable:
                 return form
-        return dict(dims)
+        return dims
 
     # --- the ends of the domain --------------------------------------------------------------
 
-    def _cover(self, field: str) -> None:
-        constraint = self.domain.fields[field]
-        if field in self.limits:
-            low, high = self.limits[field]
-            constraint = constraint.intersect(Constraint(low=low, high=high, declared_low=True))
-        if constraint.values is not None:
-            for value in constraint.values:
-                if isinstance(value, int):
-                    self._cover_value(field, [value], f"{field}={value}")
+    def add_boundaries(self, small: bool) -> None:
+        """A case at every declared end and listed value that no case has yet. Where no
+        call in this context is the variant's, there is nothing to cover."""
+        fields = [field for field in self.slot.fields if field in self.domain.fields]
+        if not fields or self._out_of_context():
             return
-        if constraint.declared_low:
-            top = constraint.high if constraint.high is not None else constraint.low + _STEPS_INWARD
-            reach = range(constraint.low, min(top, constraint.low + _STEPS_INWARD) + 1)
-            self._cover_value(field, reach, f"{field}>={constraint.low}")
-        if constraint.high is not None:
-            bottom = max(constraint.low, constraint.high - _STEPS_INWARD)
-            reach = range(constraint.high, bottom - 1, -1)
-            self._cover_value(field, reach, f"{field}<={constraint.high}")
+        region = Region(self.slot, self.domain, self.limits)
+        near = [
+            (dict(self._shrunk(shape.dims, shape.choices) if small else shape.dims), shape.choices)
+            for shape in self.slot.catalogue
+        ]
+        least = (dict.fromkeys(region.base, 1), self.slot.catalogue[0].choices)
+        for field in fields:
+            for end, values in _ends(field, region.constraints[field]):
+                if sum(case.origin == "boundary" for case in self.cases) >= MOST_BOUNDARIES:
+                    self.missing.append(f"{end} and what follows: too many cases for one domain")
+                    return
+                self._cover(region, field, end, values, [*near, least])
 
-    def _cover_value(self, field: str, values: Sequence[int], end: str) -> None:
-        """A case at the first of these values that the slot can have."""
-        for value in values:
-            if any(c.applicable and c.descriptor[field] == value for c in self.cases):
+    def _out_of_context(self) -> bool:
+        """Whether fields that are no dimensions already exclude every call."""
+        any_call = self.case(
+            self.slot.catalogue[0].dims, self.slot.catalogue[0].choices, "boundary"
+        )
+        facts = {f: v for f, v in any_call.descriptor.items() if f not in self.slot.fields}
+        rest = {f: c for f, c in self.domain.fields.items() if f not in self.slot.fields}
+        return not Domain(fields=rest).admits(facts)
+
+    def _cover(
+        self,
+        region: Region,
+        field: str,
+        end: str,
+        values: range | tuple[int, ...],
+        near: list[tuple[dict[str, int], Mapping[str, bool]]],
+    ) -> None:
+        """A case at the first of `values` that a call can have."""
+        for value in values[:_INWARD]:
+            if any(c.descriptor[field] == value and self.fits(c) for c in self.cases):
                 return
-            cheapest: Case | None = None
-            for dims, choices in self._reaching(field, value):
-                case = self._case(dims, choices, "boundary")
-                if not case.applicable:
+            try:
+                if region.solve({field: value}, near[0][0]) is None:
                     continue
-                if cheapest is None or work_of(case) < work_of(cheapest):
-                    cheapest = case
-            if cheapest is None:
-                continue
-            if work_of(cheapest) > self.budget:
-                self.missing.append(
-                    f"{end}: a call of {work_of(cheapest) / 2**30:.1f} GiB is more than the work "
-                    f"budget of {self.budget / 2**30:.1f} GiB"
-                )
-                return
-            if self._is_new(cheapest):
-                self.cases.append(cheapest)
+                self._add_nearest(region, field, value, end, near)
+            except Undecided:
+                self.missing.append(f"{end}: whether a call has {field}={value} was not decided")
             return
+        if len(values) > _INWARD:
+            self.missing.append(f"{end}: no call found within {_INWARD} of it")
 
-    def _reaching(self, field: str, value: int) -> Iterator[tuple[dict[str, int], dict[str, bool]]]:
-        """Base dimensions, from each catalogue shape, at which the field has the value and
-        every other constrained field is inside its domain."""
-        for dims, choices in self.bases:
-            for solved in self._solve({field: (value,)}, dims, frozenset()):
-                yield solved, choices
-
-    def _solve(
-        self, wanted: Mapping[str, Sequence[int]], dims: Mapping[str, int], fixed: frozenset[str]
-    ) -> Iterator[dict[str, int]]:
-        if wanted:
-            field, *rest = wanted
-            for value in wanted[field]:
-                for name, number in self._inverse(field, value, dims, fixed):
-                    moved = {**dims, name: number}
-                    remaining = {other: wanted[other] for other in rest}
-                    yield from self._solve(remaining, moved, fixed | {name})
+    def _add_nearest(
+        self,
+        region: Region,
+        field: str,
+        value: int,
+        end: str,
+        near: list[tuple[dict[str, int], Mapping[str, bool]]],
+    ) -> None:
+        """Of the calls near each catalogue shape, the first within budget, by the distance
+        of the shape from the value, then by work; at last the least call of all."""
+        *shapes, least = [
+            (abs(whole(self.slot.fields[field], with_derived(self.slot, dims)) - value), case)
+            for dims, choices in near
+            for solved in (region.solve({field: value}, dims),)
+            if solved is not None
+            for case in (self.case(solved, choices, "boundary"),)
+        ]
+        shapes.sort(key=lambda each: (each[0], work_of(each[1])))
+        found = [case for _, case in (*shapes, least)]
+        fitting = next((case for case in found if self.fits(case)), None)
+        if fitting is not None:
+            self.cases.append(fitting)
             return
-        known = with_derived(self.slot, dims)
-        for field, expression in self.slot.fields.items():
-            constraint = self.domain.fields.get(field)
-            if constraint is None or constraint.admits(whole(expression, known)):
-                continue
-            # Another constrained field is outside: move it to the nearest values inside.
-            near = _nearest(constraint, whole(expression, known))
-            yield from self._solve({field: near}, dims, fixed)
-            return
-        repaired = self._repaired(dims, fixed)
-        if repaired is not None:
-            yield repaired
-
-    def _inverse(
-        self, field: str, value: int, dims: Mapping[str, int], fixed: frozenset[str]
-    ) -> Iterator[tuple[str, int]]:
-        """Each base dimension by which the field can take the value: the expressions are
-        linear in every one of them."""
-        expression = self.slot.fields[field]
-        for name in dims:
-            if name in fixed:
-                if whole(expression, with_derived(self.slot, dims)) == value:
-                    yield name, dims[name]
-                continue
-            zero = whole(expression, with_derived(self.slot, {**dims, name: 0}))
-            one = whole(expression, with_derived(self.slot, {**dims, name: 1}))
-            if one != zero and (value - zero) % (one - zero) == 0:
-                number = (value - zero) // (one - zero)
-                if number >= 1:
-                    yield name, number
-
-    def _repaired(self, dims: Mapping[str, int], fixed: frozenset[str]) -> dict[str, int] | None:
-        """Make the slot's own constraints hold by moving dimensions that are still free."""
-        moved = dict(dims)
-        for name, of in self.slot.multiples.items():
-            step = with_derived(self.slot, moved)[of]
-            if moved.get(name, 0) % step == 0:
-                continue
-            if name not in fixed:
-                moved[name] = max(1, round(moved[name] / step)) * step
-            elif of in moved and of not in fixed:
-                moved[of] = math.gcd(moved[name], moved[of])
-        for small, large in self.slot.limits:
-            if moved[small] > moved[large]:
-                if large not in fixed:
-                    moved[large] = moved[small]
-                elif small not in fixed:
-                    moved[small] = moved[large]
-        return moved if valid(self.slot, moved) else None
+        work = min(map(work_of, found))
+        self.missing.append(
+            f"{end}: a call of {work / 2**30:.2f} GiB is more than the work budget of "
+            f"{self.budget / 2**30:.2f} GiB"
+        )
 
 
-def _nearest(constraint: Constraint, value: int) -> list[int]:
+def _key(case: Case) -> tuple[object, ...]:
+    return (*sorted(case.descriptor.items()), *sorted(case.scalars.items()))
+
+
+def _number(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+
+
+def _ends(field: str, constraint: Constraint) -> Iterable[tuple[str, range | tuple[int, ...]]]:
+    """What is to be covered, in words, with the values to try for it, best first."""
     if constraint.values is not None:
-        numbers = [number for number in constraint.values if isinstance(number, int)]
-        return sorted(numbers, key=lambda number: abs(number - value))[:16]
-    if value < constraint.low:
-        return list(range(constraint.low, constraint.low + 64))
-    if constraint.high is None:
-        return [value]
-    return list(range(constraint.high, max(constraint.low, constraint.high - 64) - 1, -1))
+        for value in map(int, constraint.values):
+            yield f"{field}={value}", (value,)
+        return
+    if constraint.declared_low:
+        above = constraint.low + _INWARD
+        top = above if constraint.high is None else constraint.high
+        yield f"{field}>={constraint.low}", range(constraint.low, top + 1)
+    if constraint.high is not None:
+        yield f"{field}<={constraint.high}", range(constraint.high, constraint.low - 1, -1)
 
 
 def cases_for(
@@ -342,9 +248,13 @@ def cases_for(
     """The cases of a variant: a pure function of what it is given.
 
     Catalogue shapes outside the domain are there too, as not applicable. `limits` are an
-    arena's, by descriptor field; `small` is the form for a CPU."""
-    planner = _Planner(slot, variant, domain, context, seed, limits or {}, work_budget, small)
-    return planner.plan()
+    arena's, (lowest, highest) by descriptor field; `work_budget` is in bytes of one call's
+    inputs and outputs; `small` is the form for a CPU."""
+    planner = _Planner(slot, variant, domain, context, limits or {}, work_budget)
+    planner.add_catalogue(seed, small)
+    planner.add_boundaries(small)
+    missing = tuple(planner.missing)
+    return Coverage(cases=tuple(planner.cases), full=not missing, missing=missing)
 
 
 def larger(
@@ -358,20 +268,16 @@ def larger(
 ) -> Case:
     """The case with its counts doubled, or one of them, or one a little larger: the first
     that domain, limits and budget leave room for; the same call where none is."""
-    planner = _Planner(slot, case.variant, domain, context, 0, limits or {}, work_budget, False)
-    names = [name for name in case.dims if name not in slot.derived]
-    base = {name: case.dims[name] for name in names}
-    choices = {
-        scalar.name: bool(case.scalars[scalar.name])
-        for scalar in slot.scalars
-        if any(scalar.name in shape.choices for shape in slot.catalogue)
-    }
-    for counts in (slot.counts, *((name,) for name in slot.counts)):
-        for grow in (lambda n: 2 * n, lambda n: n + max(1, n // 4), lambda n: n + 1):
-            dims = {**base, **{name: grow(base[name]) for name in counts}}
-            if not valid(slot, dims):
-                continue
-            bigger = build_case(slot, case.variant, dims, choices, context, domain, "larger")
-            if planner._fits(bigger):
+    planner = _Planner(slot, case.variant, domain, context, limits or {}, work_budget)
+    base = {name: n for name, n in case.dims.items() if name not in slot.derived}
+    choices = {name: bool(case.scalars[name]) for shape in slot.catalogue for name in shape.choices}
+    for counts in dict.fromkeys((slot.counts, *((name,) for name in slot.counts))):
+        for share in (1, 2, 4, 8, 16, 1 << 60):
+            dims = dict(base)
+            for name in counts:
+                step = case.dims[slot.multiples[name]] if name in slot.multiples else 1
+                dims[name] += max(1, base[name] // share // step) * step
+            bigger = planner.case(dims, choices, "larger")
+            if valid(slot, dims) and planner.fits(bigger):
                 return bigger
-    return build_case(slot, case.variant, base, choices, context, domain, "larger")
+    return planner.case(base, choices, "larger")

@@ -61,7 +61,8 @@ def text_value(field: str, value: str) -> str:
     if field == "architecture":
         match = _ARCHITECTURE.match(value)
         return f"sm{match[1].lower()}" if match else value
-    return _VALUE_SPELLINGS.get(field, {}).get(value, value)
+    spellings = _VALUE_SPELLINGS.get(field)
+    return value if spellings is None else spellings.get(value.lower(), value.lower())
 
 
 class Context(Record, kw_only=True):

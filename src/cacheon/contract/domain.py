@@ -4,14 +4,18 @@ A domain maps descriptor fields to constraints, all of which must hold. A field 
 descriptor lacks is a mismatch, never a wildcard.
 """
 
-import difflib
 import math
 from collections.abc import Mapping
 from typing import Any
 
 from cacheon.contract.descriptor import NUMBER_FIELDS, TEXT_FIELDS, field_name, text_value
-from cacheon.records.errors import InputError
+from cacheon.records.errors import InputError, LimitExceeded
 from cacheon.records.strict import Record
+
+MOST_VALUES = 1024
+"""Values that one predicate may list."""
+LONGEST_VALUE = 256
+"""Characters of a text value."""
 
 
 class Constraint(Record, kw_only=True):
@@ -86,6 +90,10 @@ class Domain(Record):
         return self.intersect(Domain(fields={field: constraint}))
 
     @property
+    def is_empty(self) -> bool:
+        return bool(self.empty_field)
+
+    @property
     def empty_field(self) -> str:
         """A field that nothing can satisfy; empty where there is none."""
         for field, constraint in self.fields.items():
@@ -106,15 +114,22 @@ def parse_domain(capabilities: Mapping[str, Any], file: str) -> Domain:
         field = field_name(written)
         place = f"capabilities.{written}"
         if field not in TEXT_FIELDS | NUMBER_FIELDS:
-            near = difflib.get_close_matches(field, TEXT_FIELDS | NUMBER_FIELDS, n=1)
-            known = f"a descriptor field such as {near[0]}" if near else "a descriptor field"
-            raise InputError(file=file, place=place, expected=known, got="an unknown name")
+            raise _unknown(field, file, place)
         if field in fields:
             raise InputError(
                 file=file, place=place, expected=f"{field} once", got="two spellings of it"
             )
         fields[field] = _constraint(field, predicate, file, place)
     return Domain(fields=fields)
+
+
+def _unknown(field: str, file: str, place: str) -> InputError:
+    # Imported here: only a mistake needs it, and it takes as long to load as all the rest.
+    from difflib import get_close_matches
+
+    near = get_close_matches(field[:64], sorted(TEXT_FIELDS | NUMBER_FIELDS), n=1)
+    known = f"a descriptor field such as {near[0]}" if near else "a descriptor field"
+    return InputError(file=file, place=place, expected=known, got="an unknown name")
 
 
 def _constraint(field: str, predicate: Any, file: str, place: str) -> Constraint:
@@ -167,12 +182,12 @@ def _range(field: str, predicate: dict[str, Any], file: str, place: str) -> Cons
 
 
 def _several(field: str, values: list[Any], file: str, place: str) -> tuple[str | int, ...]:
-    found: list[str | int] = []
-    for value in values:
-        one = _one(field, value, file, place)
-        if one is not None and one not in found:
-            found.append(one)
-    return tuple(found)
+    if len(values) > MOST_VALUES:
+        raise LimitExceeded(
+            file=file, place=place, expected=f"at most {MOST_VALUES} values", got=str(len(values))
+        )
+    found = (_one(field, value, file, place) for value in values)
+    return tuple(dict.fromkeys(value for value in found if value is not None))
 
 
 def _one(field: str, value: Any, file: str, place: str) -> str | int | None:
@@ -180,16 +195,25 @@ def _one(field: str, value: Any, file: str, place: str) -> str | int | None:
     if field in TEXT_FIELDS:
         if not isinstance(value, str):
             raise InputError(file=file, place=place, expected="text", got=_kind(value))
+        if not value.isprintable() or len(value) > LONGEST_VALUE:
+            raise InputError(
+                file=file,
+                place=place,
+                expected=f"printable text of at most {LONGEST_VALUE} characters",
+                got="other text",
+            )
         return text_value(field, value)
     number = _number(value, file, place)
     return int(number) if number == int(number) and number >= 0 else None
 
 
 def _number(value: Any, file: str, place: str) -> int | float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise InputError(file=file, place=place, expected="a number", got=_kind(value))
-    if abs(value) > 1 << 53:
-        raise InputError(file=file, place=place, expected="a number up to 2^53", got="a larger one")
+    if not abs(value) <= 1 << 53:
+        raise LimitExceeded(
+            file=file, place=place, expected="a number within ±2^53", got="a larger one"
+        )
     return value
 
 

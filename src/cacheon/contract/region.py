@@ -14,8 +14,9 @@ from cacheon.contract.slots.model import Slot
 
 Limits = Mapping[str, tuple[int, int]]
 
-_TRIES = 64
-"""Values of one open dimension that are tried from its lower end upwards."""
+_TRIES = 260
+"""Values of one open dimension that are tried from its lower end upwards: more than the
+largest block, so that every remainder comes up."""
 _MOST_NODES = 20_000
 """Steps of one search; what is not settled by then is called undecided."""
 _DIVISORS = 4096
@@ -70,12 +71,18 @@ class _Search:
         counts = [name for name in region.base if name in self.slot.counts]
         self.order = [name for name in region.base if name not in counts] + counts
         self.nodes = 0
+        self.partial = False
+        """Values were left out that might have led to a call."""
 
     def _movable(self, fields: set[str]) -> set[str]:
         """Dimensions that may leave the catalogue's values: counts, what the domain speaks
         of, and features tied to such a feature. An unconstrained feature stays."""
-        asked = set().union(*(self.region.reads[field] for field in fields)) if fields else set()
         counts = set(self.slot.counts)
+        asked: set[str] = set()
+        for field in fields:
+            reads = self.region.reads[field]
+            # Where counts take part in a field (kv_len = prefix + tokens), they give way.
+            asked |= reads & counts or reads
         tied = set()
         for one, other in (*self.slot.multiples.items(), *self.slot.limits):
             if not {one, other} & counts and {one, other} & asked:
@@ -83,9 +90,16 @@ class _Search:
         return asked | counts | tied
 
     def run(self) -> dict[str, int] | None:
-        if any(constraint.is_empty for constraint in self.constraints.values()):
-            return None
-        return self._extend({})
+        for field, constraint in self.constraints.items():
+            constant = not self.region.reads[field]
+            if constraint.is_empty:
+                return None
+            if constant and not constraint.admits(whole(self.slot.fields[field], {})):
+                return None
+        found = self._extend({})
+        if found is None and self.partial:
+            raise Undecided
+        return found
 
     def _extend(self, known: dict[str, int]) -> dict[str, int] | None:
         self.nodes += 1
@@ -120,8 +134,15 @@ class _Search:
             bound = Constraint(values=tuple(published))
         for field, constraint in self.constraints.items():
             reads = self.region.reads[field]
-            if name in reads and reads <= known.keys() | {name}:
+            if name not in reads:
+                continue
+            if reads <= known.keys() | {name}:
                 bound = bound.intersect(self._inverted(field, constraint, name, known))
+            else:
+                # The others are 1 or more, and every field grows with each of them.
+                most = Constraint(high=_highest(constraint))
+                others = {**dict.fromkeys(reads, 1), **known}
+                bound = bound.intersect(self._inverted(field, most, name, others))
         for small, large in self.slot.limits:
             if name == small and large in known:
                 bound = bound.intersect(Constraint(high=known[large]))
@@ -156,40 +177,38 @@ class _Search:
                 step = known.get(of, 1)
                 least = bounds[of].low if of in bounds and bounds[of].values is None else 1
                 bound = bound.intersect(Constraint(low=max(1, least)))
+        wanted = self.near[name]
         if bound.values is not None:
-            wanted = self.near[name]
-            numbers = [value for value in bound.values if isinstance(value, int)]
+            numbers = [n for n in bound.values if isinstance(n, int) and n % step == 0]
             yield from sorted(numbers, key=lambda n: (abs(n - wanted), n))
             return
-        yield from _spread(bound, self.near[name], step)
+        low = -(-bound.low // step) * step
+        last = low + (_TRIES - 1) * step
+        high = last if bound.high is None else bound.high // step * step
+        if high < low:
+            return
+        nearest = max(low, wanted // step * step)
+        yield nearest if bound.high is None else min(nearest, high)
+        yield from range(low, min(high, last) + 1, step)
+        if bound.high is None or high > last:
+            self.partial = True
+            yield high
 
     def _divisors(self, name: str, bound: Constraint, number: int) -> Iterator[int]:
         wanted = self.near[name]
+        self.partial |= number > _DIVISORS**2
         small = [n for n in range(1, min(number, _DIVISORS) + 1) if number % n == 0]
         both = {*small, *(number // n for n in small)}
         yield from sorted((n for n in both if bound.admits(n)), key=lambda n: (abs(n - wanted), n))
+
+
+def _highest(constraint: Constraint) -> int | None:
+    if constraint.values is None:
+        return constraint.high
+    return max((value for value in constraint.values if isinstance(value, int)), default=None)
 
 
 def _width(bound: Constraint) -> tuple[int, int]:
     if bound.values is not None:
         return (0, len(bound.values))
     return (1, 0) if bound.high is not None and bound.high == bound.low else (2, 0)
-
-
-def _spread(bound: Constraint, wanted: int, step: int) -> Iterator[int]:
-    """Multiples of `step` in a range: the nearest to `wanted`, the lowest ones, the highest."""
-    low = -(-bound.low // step) * step
-    high = None if bound.high is None else bound.high // step * step
-    if high is not None and high < low:
-        return
-    nearest = max(low, wanted // step * step)
-    if high is not None:
-        nearest = min(nearest, high)
-    yield nearest
-    for number in range(_TRIES):
-        value = low + number * step
-        if high is not None and value > high:
-            return
-        yield value
-    if high is not None:
-        yield high

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from cacheon.records.errors import one_line
 from cacheon.report.line import Line
 
-_MARK = {"ok": ("green", "ok     "), "missing": ("yellow", "missing"), "trouble": ("red", "trouble")}
+_STYLE = {"ok": "green", "missing": "yellow", "trouble": "red"}
 
 
 def check_line(name: str, state: str, found: str, advice: str) -> Line:
     """One thing that was looked at; `state` is ok, missing or trouble."""
-    line = [_MARK[state], ("", f"  {name:<14}{one_line(found)}")]
+    line = [(_STYLE[state], f"{state:<7}"), ("", f"  {name:<14}{one_line(found)}")]
     return [*line, ("dim", f"; {advice}")] if advice else line
 
 

@@ -49,7 +49,9 @@ def _case(suite: ElementTree.Element, row: CaseRow, outcome: VariantOutcome) -> 
                 one_line(f"{f.stage}: {f.message} → {f.rule}; {place(f, outcome)}", 1500)
                 for f in row.findings
             ]
-            failure = ElementTree.SubElement(case, "failure", type=row.failure, message=lines[0])
+            failure = ElementTree.SubElement(
+                case, "failure", type=row.failure, message=(lines or [f"class {row.failure}"])[0]
+            )
             failure.text = "\n".join(lines)
         case "incomplete":
             ElementTree.SubElement(case, "error", message=one_line(row.infrastructure))

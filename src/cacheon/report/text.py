@@ -3,6 +3,7 @@
 All text that comes from a bundle passes `one_line`.
 """
 
+import re
 from collections.abc import Iterator
 
 from cacheon.engine.outcome import BundleOutcome, CaseRow, Finding, RunOutcome, VariantOutcome
@@ -25,6 +26,8 @@ def run_lines(run: RunOutcome, verbose: bool) -> Iterator[Line]:
         if number:
             yield []
         yield from bundle_lines(bundle, verbose, several=len(run.bundles) > 1)
+    if not any(bundle.variants for bundle in run.bundles):
+        return
     device = run.environment.get("device", run.device)
     yield [("dim", f"seed {run.seed} on {one_line(device)}; repeat with --seed {run.seed}")]
 
@@ -34,8 +37,6 @@ def bundle_lines(bundle: BundleOutcome, verbose: bool, several: bool) -> Iterato
         yield [("bold", one_line(bundle.path, 300))]
     for variant in bundle.variants:
         yield from variant_lines(variant, verbose)
-    if bundle.error:
-        yield [("red", f"error: {one_line(bundle.error)}")]
     for row in bundle.not_selected:
         yield [("dim", f"  not selected: {one_line(row)}")]
     for warning in bundle.warnings:
@@ -48,8 +49,9 @@ def variant_lines(outcome: VariantOutcome, verbose: bool) -> Iterator[Line]:
         (_style(outcome), f"[{outcome.word}]"),
         ("", f" {headline(outcome)}"),
     ]
+    remedied: set[str] = set()
     for row in outcome.rows:
-        yield from row_lines(row, outcome, verbose)
+        yield from row_lines(row, outcome, verbose, remedied)
     for note in outcome.notes:
         yield [("dim", f"  note: {one_line(note)}")]
 
@@ -83,7 +85,10 @@ def headline(outcome: VariantOutcome) -> str:
     return one_line(" ".join(parts))
 
 
-def row_lines(row: CaseRow, outcome: VariantOutcome, verbose: bool) -> Iterator[Line]:
+def row_lines(
+    row: CaseRow, outcome: VariantOutcome, verbose: bool, remedied: set[str]
+) -> Iterator[Line]:
+    """A row; rules whose remedy was said for an earlier one are in `remedied`."""
     label = one_line(row.label)
     match row.status:
         case "ok":
@@ -98,12 +103,16 @@ def row_lines(row: CaseRow, outcome: VariantOutcome, verbose: bool) -> Iterator[
         case "incomplete":
             yield [("magenta", "  ???  "), ("", f"{label}  {one_line(row.infrastructure)}")]
         case "fail":
-            yield from _failure(row, outcome, label)
+            yield from _failure(row, outcome, label, remedied)
     if verbose:
         yield from _details(row)
 
 
-def _failure(row: CaseRow, outcome: VariantOutcome, label: str) -> Iterator[Line]:
+def _failure(
+    row: CaseRow, outcome: VariantOutcome, label: str, remedied: set[str]
+) -> Iterator[Line]:
+    if not row.findings:
+        yield [("red", "  FAIL "), ("", f"{label}  class {row.failure}, stage {row.stage}")]
     for number, finding in enumerate(row.findings):
         rule = RULES.get(finding.rule)
         title = f" {rule.title}" if rule else ""
@@ -114,13 +123,16 @@ def _failure(row: CaseRow, outcome: VariantOutcome, label: str) -> Iterator[Line
             ("bold", f"  → {finding.rule}{title}"),
         ]
         yield [("", f"       {place(finding, outcome)}")]
-        if rule:
-            yield [("dim", f"       {rule.remedy}; `cacheon explain {rule.id}`")]
+        if rule and rule.id not in remedied:
+            remedied.add(rule.id)
+            yield [("dim", f"       {_first_sentence(rule.remedy)}; `cacheon explain {rule.id}`")]
 
 
 def where_in_course(row: CaseRow, finding: Finding) -> str:
     """The stage, and what else is known of when it shows."""
     words: str = finding.stage
+    if row.failure != finding.stage:
+        words += f", class {row.failure}"
     if finding.order:
         words += f" ({finding.order})"
     if row.company == "company":
@@ -136,6 +148,12 @@ def place(finding: Finding, outcome: VariantOutcome) -> str:
         f"{finding.place.file}:{finding.place.line}  in {finding.place.function}: "
         f"{finding.place.source}"
     )
+
+
+def _first_sentence(text: str) -> str:
+    """Enough for a row; the rest is what `explain` is for."""
+    end = re.search(r"\.\s+(?=[A-Z`])|\.$", text)
+    return text[: end.start()] if end else text
 
 
 def _details(row: CaseRow) -> Iterator[Line]:

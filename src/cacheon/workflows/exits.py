@@ -32,10 +32,10 @@ def of_variant(outcome: VariantOutcome, device: Device) -> int:
             return SHOWN
 
 
-def of_bundle(outcome: BundleOutcome, device: Device) -> int:
-    """The gravest of its variants; a bundle of which no case applied has shown nothing."""
-    if outcome.error:
-        return outcome.exit_code or UNUSABLE
-    if all(variant.word == "N/A" for variant in outcome.variants):
+def of_bundle(outcome: BundleOutcome, error_code: int, device: Device) -> int:
+    """The gravest of its variants and of what stopped it, `error_code`, 0 for nothing; a
+    bundle of which no case applied has shown nothing."""
+    codes = [of_variant(variant, device) for variant in outcome.variants]
+    if not error_code and all(variant.word == "N/A" for variant in outcome.variants):
         return FAILED
-    return gravest(of_variant(variant, device) for variant in outcome.variants)
+    return gravest([error_code, *codes])

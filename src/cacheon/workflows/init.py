@@ -10,7 +10,7 @@ from cacheon.contract.slots import slot as slot_of
 from cacheon.records.errors import InputError
 from cacheon.workflows.examples import good_example
 
-_BUNDLE_ID = re.compile(r'^bundle_id\s*=.*$', re.MULTILINE)
+_BUNDLE_ID = re.compile(r"^bundle_id\s*=.*$", re.MULTILINE)
 
 
 def init(slot: str, directory: Path, flavour: str = "torch") -> Bundle:

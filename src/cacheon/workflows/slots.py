@@ -38,9 +38,7 @@ def contract_of(name: str) -> Contract:
         tolerance=TOLERANCE,
         row_error=ROW_ERROR,
         cases=tuple(
-            build_case(
-                found, "default", shape.dims, shape.choices, _CONTEXT, Domain(), "catalogue"
-            )
+            build_case(found, "default", shape.dims, shape.choices, _CONTEXT, Domain(), "catalogue")
             for shape in found.catalogue
         ),
     )

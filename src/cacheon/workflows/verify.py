@@ -3,8 +3,6 @@
 import os
 import platform
 import secrets
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,7 +12,6 @@ from typing import Protocol
 import msgspec
 
 import cacheon
-from cacheon.bundle import Bundle, open_bundle, take_snapshot
 from cacheon.engine.host.examination import Examination
 from cacheon.engine.outcome import BundleOutcome, RunOutcome, VariantOutcome
 from cacheon.engine.request import (
@@ -31,10 +28,10 @@ from cacheon.records.errors import (
     InfrastructureError,
     InputError,
 )
-from cacheon.scan.source import check_source
 from cacheon.workflows import exits
+from cacheon.workflows.opening import Opened, Unusable, opened
 from cacheon.workflows.options import Options
-from cacheon.workflows.selection import request_for, select
+from cacheon.workflows.selection import given_context, request_for
 
 Watch = Callable[[Progress], None]
 SOAK: dict[Device, int] = {"cuda": 256, "cpu": 64}
@@ -54,7 +51,12 @@ class Examiner(Protocol):
 
     def facts(self) -> DeviceFacts: ...
 
+    def reseed(self, settings: RunSettings) -> None: ...
+
     def examine(self, request: VariantRequest) -> VariantOutcome: ...
+
+
+Start = Callable[[RunSettings, Watch], Examiner]
 
 
 def _nobody(_: Progress) -> None:
@@ -62,13 +64,16 @@ def _nobody(_: Progress) -> None:
 
 
 def has_gpu() -> bool:
-    """Whether the kernel shows an NVIDIA device; asked without torch."""
-    return Path("/dev/nvidiactl").exists()
+    """Whether the kernel shows an NVIDIA device that is not hidden from this process;
+    asked without torch."""
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
+    return Path("/dev/nvidiactl").exists() and not hidden
 
 
 def settings_for(options: Options) -> RunSettings:
     """The settings of a run. Raises GraphProofUnavailable where graph proof is demanded
-    of a CPU."""
+    of a CPU, InputError for a context that no call has."""
+    given_context(options.context)
     device: Device = "cuda" if has_gpu() else "cpu"
     if options.device != "auto":
         device = options.device
@@ -92,93 +97,109 @@ def verify(
     options: Options,
     watch: Watch = _nobody,
     *,
-    start: Callable[[RunSettings, Watch], Examiner] = Examination,
+    start: Start = Examination,
 ) -> RunOutcome:
     """Examine bundles, one after the other, with one zygote.
 
-    An unusable bundle does not stop the others. Raises CacheonError only for what
-    concerns the command as a whole (options, device)."""
+    An unusable bundle does not stop the others, and where all of them are, nothing is
+    started. Raises CacheonError only for what concerns the command as a whole (options,
+    device)."""
     settings = settings_for(options)
-    with start(settings, watch) as examiner:
-        return examine_all(paths, options, settings, examiner)
+    with opened(paths, options) as bundles:
+        if all(isinstance(bundle, Unusable) for bundle in bundles):
+            return examine_all(bundles, options, settings, None)
+        with start(settings, watch) as examiner:
+            return examine_all(bundles, options, settings, examiner)
 
 
 def examine_all(
-    paths: Sequence[Path], options: Options, settings: RunSettings, examiner: Examiner
+    bundles: Sequence[Opened | Unusable],
+    options: Options,
+    settings: RunSettings,
+    examiner: Examiner | None,
 ) -> RunOutcome:
-    """Examine bundles with an examination that is already running (watch mode)."""
-    directory = Path(tempfile.mkdtemp(prefix="cacheon-snapshots-"))
-    try:
-        # The zygote is importing meanwhile: what is only paper is read first.
-        opened = [_open(path, directory / str(i)) for i, path in enumerate(paths)]
-        facts = None
-        outcomes = []
-        for path, (bundle, snapshot, error) in zip(paths, opened, strict=True):
-            if bundle is None or error is not None:
-                outcomes.append(_unusable(path, error))
-                continue
-            facts = facts or examiner.facts()
-            outcomes.append(_one(bundle, snapshot, options, settings, facts, examiner))
-        return RunOutcome(
-            seed=settings.seed,
-            device=settings.device,
-            dtype=options.dtype,
-            environment=_environment(facts),
-            bundles=tuple(outcomes),
-            exit_code=exits.gravest(outcome.exit_code for outcome in outcomes),
-        )
-    finally:
-        _remove(directory)
-
-
-def _open(path: Path, directory: Path) -> tuple[Bundle | None, Path, CacheonError | None]:
-    try:
-        bundle = open_bundle(path)
-        check_source(bundle)
-        return bundle, take_snapshot(bundle, directory), None
-    except CacheonError as error:
-        return None, directory, error
-
-
-def _unusable(path: Path, error: CacheonError | None) -> BundleOutcome:
-    return BundleOutcome(
-        path=str(path),
-        error=error.message if error else "unusable",
-        exit_code=error.exit_code if error else exits.UNUSABLE,
+    """Examine opened bundles; `examiner` may be None where none of them is usable."""
+    facts: DeviceFacts | None = None
+    outcomes = []
+    for bundle in bundles:
+        if isinstance(bundle, Unusable) or examiner is None:
+            outcomes.append(_unusable(bundle))
+            continue
+        facts = facts or examiner.facts()
+        outcomes.append(_one(bundle, options, settings, facts, examiner))
+    dtypes = dict.fromkeys(v.dtype for outcome in outcomes for v in outcome.variants)
+    return RunOutcome(
+        seed=settings.seed,
+        device=settings.device,
+        dtype=",".join(dtypes) or options.dtype,
+        environment=_environment(facts),
+        bundles=tuple(outcomes),
+        exit_code=exits.gravest(outcome.exit_code for outcome in outcomes),
     )
 
 
+def _unusable(bundle: Opened | Unusable) -> BundleOutcome:
+    if isinstance(bundle, Opened):
+        raise InfrastructureError("no examination was started for a usable bundle")
+    return BundleOutcome(path=str(bundle.path), error=bundle.message, exit_code=bundle.exit_code)
+
+
 def _one(
-    bundle: Bundle,
-    snapshot: Path,
+    opened_bundle: Opened,
     options: Options,
     settings: RunSettings,
     facts: DeviceFacts,
     examiner: Examiner,
 ) -> BundleOutcome:
+    """Examine one bundle's rows; what was seen before an error stands beside it."""
     started = time.monotonic()
+    bundle = opened_bundle.bundle
     variants: list[VariantOutcome] = []
-    left: list[str] = []
+    left = list(opened_bundle.not_selected)
     error: CacheonError | None = None
     try:
-        chosen, left = select(bundle, options)
-        requests = [request_for(row, snapshot, options, facts, settings.seed) for row in chosen]
-        variants = [examiner.examine(request) for request in requests]
+        for request in _requests(opened_bundle, options, settings, facts, left):
+            variants.append(examiner.examine(request))
     except (InputError, InfrastructureError) as caught:
         error = caught
     outcome = BundleOutcome(
-        path=bundle.path,
+        path=str(opened_bundle.path),
         bundle_id=bundle.bundle_id,
         digest=bundle.digest,
         warnings=bundle.warnings,
         not_selected=tuple(left),
         variants=tuple(variants),
         error=error.message if error else "",
-        exit_code=error.exit_code if error else 0,
         seconds=round(time.monotonic() - started, 3),
     )
-    code = exits.of_bundle(outcome, settings.device)
+    code = exits.of_bundle(outcome, error.exit_code if error else 0, settings.device)
     return msgspec.structs.replace(outcome, exit_code=code)
+
+
+def _requests(
+    opened_bundle: Opened,
+    options: Options,
+    settings: RunSettings,
+    facts: DeviceFacts,
+    left: list[str],
+) -> list[VariantRequest]:
+    """What to examine; rows of which `--case` names no case are added to `left`. Raises
+    InputError where it names none of any row."""
+    requests = []
+    for row in opened_bundle.chosen:
+        request = request_for(row, opened_bundle.snapshot, options, facts, settings.seed)
+        if request.cases:
+            requests.append(request)
+        else:
+            left.append(f"{row.slot} variant={row.name}: no case is named by --case")
+    if not requests:
+        raise InputError(
+            file=str(opened_bundle.path),
+            place="--case",
+            expected="part of a case's label (`cacheon slots NAME` lists them)",
+            got=", ".join(map(repr, options.cases)),
+        )
+    return requests
 
 
 def _environment(facts: DeviceFacts | None) -> dict[str, str]:
@@ -188,10 +209,3 @@ def _environment(facts: DeviceFacts | None) -> dict[str, str]:
         for name in ("architecture", "torch", "cuda", "driver", "triton", "cuda_bindings"):
             known[name] = getattr(facts, name)
     return {name: value for name, value in known.items() if value}
-
-
-def _remove(directory: Path) -> None:
-    """Snapshots are read-only; their directories are ours to open again."""
-    for parent, _, _ in os.walk(directory):
-        os.chmod(parent, 0o700)
-    shutil.rmtree(directory, ignore_errors=True)

@@ -2,11 +2,13 @@
 
 import math
 
+import msgspec
 import pytest
 import torch
 
 from cacheon.contract.case import Case
 from cacheon.contract.slots import SLOTS
+from cacheon.engine.grader.compare.blocks import lost, rank
 from cacheon.engine.grader.draws import (
     DrawKey,
     Extreme,
@@ -182,7 +184,7 @@ def clear_rows(case: Case, seed: int, turn: int) -> float:
     top = right.topk(9, dim=-1).values
     ranks = top[:, 8] > -math.inf
     gap = (top[:, 7] - top[:, 8]) / top[:, :1].abs().squeeze(-1)
-    return float((gap[ranks] > 0.15).double().mean()) if bool(ranks.any()) else 1.0
+    return float((gap[ranks] > 0.12).double().mean()) if bool(ranks.any()) else 1.0
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if "msa" in name])
@@ -190,6 +192,27 @@ def test_the_best_blocks_are_beyond_doubt(name: str) -> None:
     for seed in range(6):
         for case in small_cases(name, "bfloat16", seed):
             assert clear_rows(case, seed, seed) > 0.99, case.label
+
+
+@pytest.mark.parametrize("head_dim", [64, 128])
+def test_one_key_too_many_or_too_few_moves_a_block_in_every_row(head_dim: int) -> None:
+    case = case_of(
+        "attention.msa_prefill_block_score", "bfloat16", T=50, P=14, D=head_dim, block=64
+    )
+    prefix = int(case.scalars["prefix_len"])
+    for seed in range(12):
+        for turn, shift in ((seed, 1), (seed, -1)):
+            turn += (turn % 2 == 0) == (shift == 1)
+            inputs = drawn(case, seed, turn)
+            shifted = build_shifted(case, prefix + shift)
+            ranking = rank(expected(case, inputs)[None], 8)
+            moved = lost(ranking, expected(shifted, inputs)[None])[0] > 0
+            # There is no key behind the one that the last row sees.
+            assert float(moved[:-1].double().mean()) > 0.97, (seed, turn)
+
+
+def build_shifted(case: Case, prefix: int) -> Case:
+    return msgspec.structs.replace(case, scalars={**case.scalars, "prefix_len": prefix})
 
 
 @pytest.mark.parametrize("dims", [(1, 4, 1), (4, 8, 2), (33, 16, 4), (5, 4, 4), (64, 32, 8)])

@@ -1,7 +1,5 @@
 """The eleven slots, as data."""
 
-import difflib
-
 from cacheon.contract.slots import (
     all_reduce,
     ar_residual_rmsnorm,
@@ -40,7 +38,12 @@ def slot(name: str) -> Slot:
     """The slot of this name. Raises InputError, with near names, where there is none."""
     found = SLOTS.get(name)
     if found is None:
-        near = difflib.get_close_matches(name, SLOTS, n=2)
+        # Imported here: only a mistake needs it, and it is slow to load.
+        from difflib import get_close_matches
+
+        near = get_close_matches(name[:64], SLOTS, n=2)
+        last = {each.rpartition(".")[2]: each for each in SLOTS}
+        near = near or [last[each] for each in get_close_matches(name[:64], last, n=2)]
         known = f"one of {', '.join(near)}" if near else "a slot of `cacheon slots`"
         raise InputError(place="slot", expected=known, got=repr(name))
     return found

@@ -35,6 +35,13 @@ def whole(expression: str, dims: Mapping[str, int]) -> int:
     return value
 
 
+@functools.cache
+def names(expression: str) -> frozenset[str]:
+    """The dimensions that an expression reads."""
+    found = (node.id for node in ast.walk(_parse(expression)) if isinstance(node, ast.Name))
+    return frozenset(found) - {"ceildiv", "rsqrt"}
+
+
 def _value(node: ast.expr, dims: Mapping[str, int], whole_text: str) -> int | float:
     match node:
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):

@@ -1,15 +1,23 @@
 """Soak: replays back to back, in bursts as deep as the ring, every answer compared."""
 
+import time
+
 import torch
 
 from cacheon.engine.grader.buffers import CallBuffers
 from cacheon.engine.grader.judging import Judgement, as_right_as
+from cacheon.engine.grader.layout import row_bytes
 from cacheon.engine.grader.probes.growth import climbs
 from cacheon.engine.grader.truth import Bank
 from cacheon.engine.grader.walk import CaseFailed, Walk
 from cacheon.engine.outcome import Finding
 from cacheon.engine.protocol import Replay
 
+_PATIENCE_ON_CPU = 0.5
+"""Seconds of soak for one case of a rehearsal, once the first burst is through."""
+_SLOW_BURST = 2
+"""Replays of a burst where one takes long."""
+_TELLING_BYTES = 256 << 10
 BANK = 4
 """Draws that a soak picks from, at random, for every row of every burst."""
 
@@ -31,12 +39,16 @@ class Bursts:
     def _soak(self, case: int) -> None:
         walk, tally = self.walk, self.walk.tally(case)
         calls = walk.session.captured[case]
-        depth, left = calls[0].rows, walk.settings.soak
+        depth, left = self._depth(case, calls[0].rows), walk.settings.soak
+        tally.soak_asked = left
         if not left:
             return
         bank = walk.truth.bank(walk.pages[case].case, f"soak:{walk.order}", min(BANK, left))
         known: list[dict[int, list[torch.Tensor]]] = [{} for _ in calls]
+        deadline = time.monotonic() + _PATIENCE_ON_CPU
         while left > 0:
+            if self._is_enough(case, deadline):
+                break
             rows = min(depth, left)
             picks = [self._stage(case, layer, calls[layer], bank) for layer in range(len(calls))]
             walk.restart_counter()
@@ -51,6 +63,20 @@ class Bursts:
             tally.soak_passed += rows
             left -= rows
         tally.passed("soak")
+
+    def _is_enough(self, case: int, deadline: float) -> bool:
+        """A rehearsal, which is no evidence anyhow, may end early where replays are slow
+        (an interpreted kernel takes a second each); the row says so."""
+        tally = self.walk.tally(case)
+        if self.walk.session.on_cuda or time.monotonic() < deadline or not tally.soak_passed:
+            return False
+        tally.soak_asked = tally.soak_passed
+        self.walk.pages[case].note(f"soak ended after {tally.soak_passed} replays: slow here")
+        return True
+
+    def _depth(self, case: int, ring: int) -> int:
+        slow = self.walk.tally(case).seconds_a_replay > _PATIENCE_ON_CPU / ring
+        return _SLOW_BURST if slow and not self.walk.session.on_cuda else ring
 
     def _stage(self, case: int, layer: int, buffers: CallBuffers, bank: Bank) -> list[int]:
         walk = self.walk
@@ -87,11 +113,14 @@ class Bursts:
         return judgement
 
     def growth(self) -> None:
-        """Once a variant, on its largest case: what climbs there climbs everywhere."""
+        """Once a variant, on one case: what climbs there climbs everywhere. The smallest
+        of which a few hundred leaked outputs show in the driver's count."""
         walk = self.walk
-        case = walk.first()
-        if case < 0 or walk.order != "descending" or not walk.session.on_cuda:
+        left = walk.sequence()
+        if not left or walk.order != "descending" or not walk.session.on_cuda:
             return
+        telling = [i for i in left if row_bytes(walk.pages[i].case) >= _TELLING_BYTES]
+        case = min(telling, key=lambda i: row_bytes(walk.pages[i].case)) if telling else left[0]
 
         def measure(case: int) -> None:
             graph = "capture" in walk.tally(case).stages

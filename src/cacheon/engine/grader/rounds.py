@@ -1,5 +1,7 @@
 """Compared replays in rounds, and the perturbation between them."""
 
+import time
+
 import torch
 
 from cacheon.engine.grader.attribution import Evidence, from_judgement
@@ -24,7 +26,9 @@ class Rounds:
         self._cell_failures: dict[tuple[int, int, str], torch.Tensor] = {}
 
     def run(self) -> None:
-        walk, replays = self.walk, self.walk.settings.replays
+        walk, replays = self.walk, self.walk.replays
+        for case in walk.sequence(captured=True):
+            walk.tally(case).replays_asked = replays
         for self.turn in range(replays):
             if self.turn == replays // 2:
                 self._perturb()
@@ -45,14 +49,16 @@ class Rounds:
         walk.restart_counter()
         walk.wait()
         stage: Stage = "perturb" if walk.perturbed else "replay"
+        started = time.monotonic()
         walk.session.ask(Replay(case=case, times=1), stage, case)
+        tally.seconds_a_replay = time.monotonic() - started
         tally.replays_completed += 1
         judgements = [
             walk.judge(calls[layer], expected, values)
             for layer, (values, expected) in enumerate(drawn)
         ]
         walk.expect_right(case, judgements, stage, tally.replays_passed)
-        if self.turn == walk.settings.replays // 2:
+        if self.turn == walk.replays // 2:
             # The first replay after the perturbation is held against the canaries.
             walk.session.ask(Disturb(step="inspect"), stage, case)
         for layer, (_, expected) in enumerate(drawn):
@@ -85,7 +91,7 @@ class Rounds:
 
     def _stubborn_cells(self, case: int) -> None:
         """A cell that fails in half of the rounds or more fails, however few they are."""
-        rounds = self.walk.settings.replays
+        rounds = self.walk.replays
         if rounds < _ROUNDS_TO_BE_STUBBORN:
             return
         for (owner, layer, name), failures in self._cell_failures.items():

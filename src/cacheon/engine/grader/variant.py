@@ -239,7 +239,7 @@ class Examiner:
         for page in self.pages:
             # Nothing passes by having been forgotten.
             if page.case.applicable and not page.failed and not page.infrastructure:
-                page.infrastructure = page.complete(ORDERS, replays, soak)
+                page.infrastructure = page.complete(ORDERS, request.graph)
         rows = tuple(page.row() for page in self.pages)
         verdict = verdict_of(
             rows,

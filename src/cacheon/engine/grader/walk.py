@@ -17,6 +17,7 @@ from cacheon.engine.grader.truth import Truth, Values
 from cacheon.engine.outcome import Finding, OrderName, Stage
 from cacheon.engine.request import Candidate, RunSettings
 
+_SLOW_REPLAYS = 4
 Extreme = Literal["minimal", "maximal", "any"]
 
 
@@ -48,25 +49,35 @@ class Walk:
         self.at_capture: Extreme = "minimal" if order == "descending" else "maximal"
         self.at_replay: Extreme = "maximal" if order == "descending" else "minimal"
         self.perturbed = False
+        self.slow = False
+        """A CPU on which one call takes so long that the rehearsal is cut short."""
         self.history: dict[tuple[int, int], list[Values]] = {}
         """Answers expected earlier, by case and call; call -1 stands for eager calls."""
         self._poisons: dict[tuple[int, str], Values] = {}
 
+    @property
+    def replays(self) -> int:
+        """Compared replays of each case."""
+        return min(self.settings.replays, _SLOW_REPLAYS) if self.slow else self.settings.replays
+
     # --- which cases -------------------------------------------------------------------------
 
-    def sequence(self) -> list[int]:
-        """Cases that are still in the company; the request holds the largest first."""
+    def sequence(self, captured: bool = False) -> list[int]:
+        """Cases that are still in the company, or only those with a graph; the request
+        holds the largest first."""
         cases = [i for i, page in enumerate(self.pages) if not page.settled]
+        if captured:
+            cases = [i for i in cases if self.tally(i).captured]
         return cases if self.order == "descending" else cases[::-1]
 
     def shuffled(self) -> list[int]:
-        cases = self.sequence()
+        cases = self.sequence(captured=True)
         self.random.shuffle(cases)
         return cases
 
     def first(self) -> int:
         """The first case that is left, -1 where none is."""
-        return next(iter(self.sequence()), -1)
+        return next(iter(self.sequence(captured=True)), -1)
 
     def tally(self, case: int) -> Tally:
         return self.pages[case].tally(self.order)

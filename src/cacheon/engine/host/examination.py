@@ -49,6 +49,7 @@ class Examination:
         self._grader: Child | None = None
         self._wire: GraderWire | None = None
         self._facts: Facts | None = None
+        self._spare: Child | None = None
         self._directory = ""
 
     def __enter__(self) -> "Examination":
@@ -128,7 +129,7 @@ class Examination:
             said = self._next(wire, self._patience())
             match said:
                 case SpawnWorker():
-                    child = supervisor.fork("worker")
+                    child = self._worker()
                     wire.send(Spawned(worker=child.pid), (child.sock.fileno(),))
                     child.sock.close()
                 case EndWorker():
@@ -140,6 +141,14 @@ class Examination:
                     return msgspec.msgpack.decode(said.outcome, type=VariantOutcome)
                 case _:
                     raise InfrastructureError(f"the grader said {type(said).__name__}")
+
+    def _worker(self) -> Child:
+        """A worker; on a GPU one that was started before, while a context took its time."""
+        supervisor = self._running()
+        child, self._spare = self._spare or supervisor.fork("worker"), None
+        if self.settings.device == "cuda" and self.settings.isolation == "process":
+            self._spare = supervisor.fork("worker")
+        return child
 
     def _next(self, wire: GraderWire, seconds: float) -> AnyAsk:
         if not self._running().pump(wire, seconds):
@@ -172,6 +181,8 @@ class Examination:
             self._grader = supervisor.fork("inline" if inline else "grader")
             self._wire = Wire(self._grader.sock, AnyAsk, limit=TRUSTED_FRAME)
             self._wire.send(Begin(settings=self.settings))
+            if self.settings.device == "cuda" and not inline and self._spare is None:
+                self._spare = supervisor.fork("worker")
             self._facts = None
         return self._wire
 
@@ -193,6 +204,7 @@ class Examination:
     def _end_workers(self) -> None:
         supervisor = self._running()
         for pid in list(supervisor.children):
-            if self._grader is None or pid != self._grader.pid:
+            kept = [child.pid for child in (self._grader, self._spare) if child is not None]
+            if pid not in kept:
                 with contextlib.suppress(InfrastructureError):
                     supervisor.end(pid)

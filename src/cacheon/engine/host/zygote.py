@@ -125,7 +125,7 @@ def _become(role: Role, channel: int, output: int, on_cpu: bool) -> None:
         else:
             from cacheon.engine.worker.main import run as run_worker
 
-            code = run_worker(sock)
+            code = run_worker(sock, on_cpu)
     except BaseException:
         # A child has nobody above it: the traceback goes to its output, which the host keeps.
         import traceback

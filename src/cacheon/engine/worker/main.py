@@ -22,8 +22,10 @@ from cacheon.engine.worker.backends import choose
 from cacheon.engine.worker.harness import Harness
 
 
-def run(sock: socket.socket) -> int:
-    """Serve the grader until it says stop or is gone. Returns the exit status."""
+def run(sock: socket.socket, on_cpu: bool) -> int:
+    """Serve the grader until it says stop or is gone. Returns the exit status.
+
+    On a GPU the context is made at once: a worker is started before it is needed."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # A worker that hangs is asked for the line where it does.
     faulthandler.register(signal.SIGUSR1, file=sys.stderr, all_threads=True)
@@ -31,7 +33,7 @@ def run(sock: socket.socket) -> int:
     sys.dont_write_bytecode = True
     torch.set_num_threads(max(1, min(4, (os.cpu_count() or 1) // 2)))
     wire: Wire[AnyReply, AnyCommand] = Wire(sock, AnyCommand, limit=TRUSTED_FRAME)
-    harness: Harness | None = None
+    harness = None if on_cpu else Harness(choose(on_cpu=False))
     try:
         while True:
             command = wire.receive()
@@ -40,7 +42,7 @@ def run(sock: socket.socket) -> int:
             if harness is None:
                 shared = isinstance(command, MakeSlab) and command.shared
                 descriptor = wire.descriptor() if shared else -1
-                harness = Harness(choose(on_cpu=shared, descriptor=descriptor))
+                harness = Harness(choose(on_cpu=True, descriptor=descriptor))
             wire.send(harness.handle(command))
     except Closed:
         return 0

@@ -4,7 +4,7 @@ Draws are a pure function of (seed, slot, case, buffer set, tensor, round) and, 
 device, reproducible to the bit. Nothing here waits for the device.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -70,7 +70,7 @@ def draw_weights(
 def draw_inputs(
     slot: Slot,
     case: Case,
-    weights: Tensors,
+    weights: Mapping[str, torch.Tensor],
     key: DrawKey,
     extreme: Extreme,
     device: torch.device | str,

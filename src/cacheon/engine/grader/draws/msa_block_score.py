@@ -13,9 +13,9 @@ from typing import NamedTuple
 import torch
 
 from cacheon.contract.case import Case
-from cacheon.engine.grader.draws.source import ELEMENT_TYPES, DrawKey, Extreme, Source, digest
+from cacheon.engine.grader.draws.scores import BEST, first_winner
+from cacheon.engine.grader.draws.source import ELEMENT_TYPES, DrawKey, Extreme, Source
 
-BEST = 8
 WINNER, HIGHEST_WINNER = 8.5, 10.5
 DECOY, HIDDEN, TRAP = 6.0, 9.0, 14.0
 QUARTERS = 4
@@ -77,8 +77,7 @@ class _Plan(NamedTuple):
 
 
 def _plan(case: Case, key: DrawKey, extreme: Extreme, source: Source) -> _Plan:
-    """Blocks win in a run that moves on by one from row to row and from round to round; a
-    winner lies first in its block, last, or anywhere."""
+    """A winner lies first in its block, last, or anywhere."""
     batch, cache = case.tensor("index_k").shape[:2]
     block = int(case.scalars["block_size"])
     blocks = cache // block
@@ -86,9 +85,10 @@ def _plan(case: Case, key: DrawKey, extreme: Extreme, source: Source) -> _Plan:
     length, tail_wins = lengths(batch, cache, block, key.round, extreme, host)
     row, column = torch.arange(batch)[:, None], torch.arange(blocks)
     tail = ((length - 1) // block)[:, None]
-    start = digest(key.seed, key.slot, key.case) % blocks + key.round + row
+    behind = tail.clamp(min=1)
+    start = first_winner(key, row, behind)
     before_tail = column < tail
-    first = (column - start) % tail.clamp(min=1) < BEST - tail_wins[:, None].to(torch.int64)
+    first = (column - start) % behind < BEST - tail_wins[:, None].to(torch.int64)
     wins, loses = before_tail & first, before_tail & ~first
     anywhere = host.integers("place", (batch, blocks), 0, block - 1)
     kind = (column + row + key.round) % 3

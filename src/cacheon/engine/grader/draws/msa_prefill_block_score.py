@@ -5,21 +5,24 @@ Half of the columns are *axes*: each of some prefix blocks has one key that stan
 one axis only, and a row's value there says whether that block is a winner of the row. The
 other half hold *codes*: each key after the prefix has a random code, and a row of one
 round carries the code of the last key that it sees, of the next round that of the first
-that it does not. In units of √D / 2 a winner scores 1 to 1.15, a loser at most 0.4, a
-code's own row 1, ordinary keys about ±0.5 at most.
+that it does not. In units of √D / 2 a winner scores 1 to 1.1, a loser at most 0.4,
+ordinary keys about ±0.5 at most. The last visible key scores 1, so that its block is one
+of the best; the first invisible one 1.2, so that it would push one of the best out; and
+one loser 0.8, so that a block which loses its key does not stay by chance.
 """
 
 import torch
 
 from cacheon.contract.case import Case
-from cacheon.engine.grader.draws.source import ELEMENT_TYPES, DrawKey, Extreme, Source, digest
+from cacheon.engine.grader.draws.scores import BEST, first_winner
+from cacheon.engine.grader.draws.source import ELEMENT_TYPES, DrawKey, Extreme, Source
 
-BEST = 8
-WINNER, WINNER_SPREAD = 1.0, 0.15
+WINNER, WINNER_SPREAD = 1.0, 0.1
+TRAP, RUNNER_UP = 1.2, 0.8
 LOSER, LOSER_SPREAD = -0.3, 0.7
 PULL = 2.0
 """A winner's value on its axis: the larger, the more do ordinary keys score."""
-ORDINARY, QUIET = 0.5, 0.1
+ORDINARY, QUIET = 0.5, 0.05
 """The scale of ordinary keys, and of the rest of those that carry an axis or a code."""
 
 
@@ -47,7 +50,7 @@ def inputs(
     codes = source.signs("codes", (after, width))
     k[prefix:].mul_(QUIET / ORDINARY)
     k[prefix:, coded] = codes
-    seen = codes[:tokens] if looks_back else codes[1 : tokens + 1]
+    seen = codes[:tokens] if looks_back else codes[1 : tokens + 1] * TRAP
     q[:, coded] = 0
     q[: seen.shape[0], coded] = seen
 
@@ -83,10 +86,10 @@ def _raise_blocks(
     raised[number, axis] = sign * (head_dim // 2 / PULL)
     k[position] = raised
 
-    # A run of winners that moves on by one from row to row and from round to round.
-    start = digest(key.seed, key.slot, key.case) % held + key.round
-    row = torch.arange(tokens, device=device)[:, None]
-    wins = (number - row - start) % held < BEST - looks_back
+    start = first_winner(key, torch.arange(tokens, device=device)[:, None], held)
+    place_in_run = (number - start) % held
+    wins = place_in_run < BEST - looks_back
     unit = source.uniform("height", (tokens, held), 0.0, 1.0, torch.float32)
     height = torch.where(wins, WINNER + WINNER_SPREAD * unit, LOSER + LOSER_SPREAD * unit)
+    height = torch.where(place_in_run == BEST - looks_back, RUNNER_UP, height)
     q[:, axis] = height * (sign * PULL)

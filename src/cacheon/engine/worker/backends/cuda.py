@@ -23,7 +23,7 @@ _EAGER_DELAY = 2_000_000
 _CAPTURED_DELAY = 20_000
 """Cycles, about ten microseconds: enough that work on no stream of ours runs first."""
 _MOST_CANARIES = 256
-"""Freed blocks that are taken again, at most."""
+"""Freed blocks of one stream that are taken again, at most: the largest."""
 
 
 class Cuda:
@@ -112,15 +112,19 @@ class Cuda:
         self._siblings.clear()
 
     def refill(self) -> None:
-        """Take blocks of the sizes that were freed, and of every power of two besides."""
-        sizes = [1 << power for power in range(9, 26)]
+        """Take blocks of the sizes that were freed, and of every power of two besides, on
+        each stream that freed some: the allocator keeps them apart."""
+        freed: dict[int, list[int]] = {0: []}
         for segment in torch.cuda.memory_snapshot():
-            if tuple(segment["segment_pool_id"]) != (0, 0):
-                continue
-            free = [block["size"] for block in segment["blocks"] if block["state"] == "inactive"]
-            sizes += free[: max(0, _MOST_CANARIES - len(sizes))]
-        # A block is cut a little shorter than what was freed, so that it fits into it.
-        self._canaries.take([max(size - 512, 512) for size in sizes])
+            if tuple(segment["segment_pool_id"]) == (0, 0):
+                sizes = freed.setdefault(segment["stream"], [])
+                sizes += [b["size"] for b in segment["blocks"] if b["state"] == "inactive"]
+        for stream, sizes in freed.items():
+            # A block is cut a little shorter than what was freed, so that it fits into it.
+            wanted = [max(size - 512, 512) for size in sorted(sizes)[-_MOST_CANARIES:]]
+            wanted += [1 << power for power in range(9, 26)]
+            with torch.cuda.stream(torch.cuda.ExternalStream(stream)):
+                self._canaries.take(wanted)
         torch.cuda.synchronize()
 
     def inspect(self) -> None:

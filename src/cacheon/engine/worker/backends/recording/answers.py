@@ -4,35 +4,40 @@ Streams and events are inert, a capture is on while recording, and whatever need
 device itself says so. `torch.cuda.is_available` stays honest.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, NoReturn
 
 import torch
 
 from cacheon.engine.worker.backends.recording.faults import NeedsCuda, Violation
+from cacheon.engine.worker.backends.recording.launches import without_a_driver
+from cacheon.engine.worker.backends.recording.recorder import refuse
 
 
-@contextmanager
-def answering_cuda(recording: Callable[[], bool]) -> Iterator[None]:
+class answering_cuda(AbstractContextManager[None]):
     """Let `torch.cuda` answer as if there were one device; `recording` tells whether a
-    capture is on."""
-    replacements = _answers(recording)
-    kept: list[tuple[Any, str, Any]] = []
-    for owner, name, value in replacements:
-        kept.append((owner, name, getattr(owner, name, None)))
-        setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        for owner, name, value in reversed(kept):
+    capture is on. A worker enters it and never leaves."""
+
+    def __init__(self, recording: Callable[[], bool]) -> None:
+        self._answers = _answers(recording)
+        self._kept: list[tuple[Any, str, Any]] = []
+
+    def __enter__(self) -> None:
+        for owner, name, value in self._answers:
+            self._kept.append((owner, name, getattr(owner, name)))
+            setattr(owner, name, value)
+
+    def __exit__(self, *_: object) -> None:
+        while self._kept:
+            owner, name, value = self._kept.pop()
             setattr(owner, name, value)
 
 
 def _answers(recording: Callable[[], bool]) -> list[tuple[Any, str, Any]]:
     def synchronize(*_: object, **__: object) -> None:
         if recording():
-            raise Violation("CG105", "it waits for the device while a capture is on")
+            raise refuse(Violation("CG105", "it waits for the device while a capture is on"))
 
     class Event:
         def __init__(self, *_: object, **__: object) -> None: ...
@@ -93,10 +98,10 @@ def _answers(recording: Callable[[], bool]) -> list[tuple[Any, str, Any]]:
         streams[-1] = stream or default
 
     def needs(what: str) -> Callable[..., NoReturn]:
-        def refuse(*_: object, **__: object) -> NoReturn:
+        def lacking(*_: object, **__: object) -> NoReturn:
             raise NeedsCuda(f"it needs a CUDA device: {what}")
 
-        return refuse
+        return lacking
 
     cuda: Any = torch.cuda
     answers: list[tuple[Any, str, Any]] = [
@@ -117,7 +122,8 @@ def _answers(recording: Callable[[], bool]) -> list[tuple[Any, str, Any]]:
         (cuda, "set_device", lambda device: None),
         (cuda, "_lazy_init", needs("the CUDA runtime")),
         (torch.Tensor, "cuda", needs("`.cuda()`")),
+        (torch.Tensor, "pin_memory", needs("pinned memory")),
     ]
     for name in ("CUDAGraph", "graph", "get_device_properties", "get_device_capability"):
         answers.append((cuda, name, needs(f"`torch.cuda.{name}`")))
-    return answers
+    return answers + without_a_driver(recording, needs)

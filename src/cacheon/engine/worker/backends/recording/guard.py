@@ -40,6 +40,7 @@ _FACTORIES = frozenset(
     | {torch.rand, torch.randn, torch.randint, torch.randperm, torch.scalar_tensor}
 )
 _INDEXING = frozenset({_TENSOR.__getitem__, _TENSOR.__setitem__})
+_SPLITS = frozenset({torch.tensor_split, _TENSOR.tensor_split})
 _SHAPES: dict[object, str] = {
     torch.nonzero: "nonzero",
     _TENSOR.nonzero: "nonzero",
@@ -63,12 +64,12 @@ class Guard(TorchFunctionMode):
     ) -> Any:
         keywords = kwargs or {}
         recorder = self.recorder
-        outer = recorder.reading, recorder.trusted, recorder.scalar_write
+        outer = recorder.reading, recorder.trusted, recorder.writing
         try:
             self._check(func, args, keywords)
             result = func(*args, **keywords)
         finally:
-            recorder.reading, recorder.trusted, recorder.scalar_write = outer
+            recorder.reading, recorder.trusted, recorder.writing = outer
         self._mark(func, args, keywords, result)
         return result
 
@@ -76,6 +77,7 @@ class Guard(TorchFunctionMode):
         self, func: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]
     ) -> None:
         recorder = self.recorder
+        recorder.reading = f"`{getattr(func, '__name__', 'it')}`"
         if func in _READS:
             if self._any_live(args, keywords):
                 self._refuse("CG101", f"{_READS[func]} reads a device value on the host")
@@ -86,17 +88,20 @@ class Guard(TorchFunctionMode):
         elif func in _SHAPES:
             if self._any_live(args, keywords):
                 self._refuse("CG103", f"`{_SHAPES[func]}` has a data-dependent shape")
+        elif func in _SPLITS:
+            if self._any_live(args[1:], keywords):
+                self._refuse("CG103", "splitting at places that only the device knows")
         elif func is _TENSOR.to:
             self._check_move(args, keywords)
         elif getattr(func, "__name__", "") == "one_hot":
             classes = args[1] if len(args) > 1 else keywords.get("num_classes", -1)
             recorder.trusted = isinstance(classes, int) and classes > 0
+            if not recorder.trusted and self._any_live(args, keywords):
+                self._refuse("CG103", "`one_hot` without num_classes has a data-dependent shape")
 
     def _check_index(self, func: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self.recorder.reading = "indexing or slicing"
-        self.recorder.scalar_write = (
-            func is _TENSOR.__setitem__ and len(args) > 2 and isinstance(args[2], int | float)
-        )
+        self.recorder.writing = func is _TENSOR.__setitem__
         if not self._any_live(args[:1], {}):
             return
         index = args[1] if isinstance(args[1], tuple) else (args[1],)
@@ -111,6 +116,8 @@ class Guard(TorchFunctionMode):
     ) -> None:
         source = args[0] if args else keywords.get("data", keywords.get("obj"))
         device = keywords.get("device")
+        if isinstance(source, list | tuple) and self._any_live((source,), {}):
+            self._refuse("CG101", f"`torch.{func.__name__}` reads device values on the host")
         if isinstance(source, torch.Tensor) or device is None or _is_host(device):
             return
         if func is not torch.from_numpy:

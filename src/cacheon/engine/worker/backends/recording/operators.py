@@ -7,8 +7,14 @@ import torch
 
 from cacheon.engine.worker.backends.recording.faults import Violation
 
-READS = frozenset({"_local_scalar_dense", "equal", "is_nonzero", "item"})
+READS = frozenset({"_local_scalar_dense", "equal", "is_nonzero", "item", "_linalg_check_errors"})
 """Operators that hand a device value to the host."""
+
+HIDDEN_READS = frozenset({"masked_fill", "masked_fill_", "index_fill", "index_fill_"})
+"""Their CUDA form reads a value that is given as a tensor."""
+
+CHECKED = frozenset({"_linalg_svd", "_linalg_eigh", "linalg_eig", "_linalg_eigvals", "multinomial"})
+"""Their CUDA form waits to learn whether all went well."""
 
 SHAPES = frozenset(
     {
@@ -22,7 +28,6 @@ SHAPES = frozenset(
         "_unique",
         "_unique2",
         "bincount",
-        "multinomial",
     }
 )
 """Operators that wait for the device because a value there decides something here."""
@@ -56,18 +61,16 @@ def check_shape(
     """Raise Violation CG103 where the size of a result hangs on device values."""
     if name in SHAPES:
         raise Violation("CG103", f"`{name}` has a result whose shape depends on device values")
-    if name == "repeat_interleave" and operator._overloadname in ("Tensor", "self_Tensor"):
-        if keywords.get("output_size") is None:
-            raise Violation(
-                "CG103", "`repeat_interleave` with a tensor of repeats and no output_size"
-            )
+    by_tensor = name == "repeat_interleave" and operator._overloadname in ("Tensor", "self_Tensor")
+    if by_tensor and keywords.get("output_size") is None:
+        raise Violation("CG103", "`repeat_interleave` with a tensor of repeats and no output_size")
     if name in ("index", "_unsafe_index"):
         for index in arguments[1]:
             if _is_mask(index):
                 raise Violation("CG103", "indexing with a boolean mask has a data-dependent shape")
 
 
-def check_mask_write(name: str, arguments: Sequence[Any], scalar: bool) -> None:
+def check_mask_write(name: str, arguments: Sequence[Any], host_value: bool) -> None:
     """`x[mask] = 2.0` becomes masked_fill on a GPU; any other value needs the mask's size."""
     if name not in ("index_put_", "index_put", "_index_put_impl_", "_unsafe_index_put"):
         return
@@ -75,7 +78,7 @@ def check_mask_write(name: str, arguments: Sequence[Any], scalar: bool) -> None:
     if not any(_is_mask(index) for index in indices):
         return
     accumulates = len(arguments) > 3 and bool(arguments[3])
-    if len(indices) > 1 or accumulates or not scalar:
+    if len(indices) > 1 or accumulates or arguments[2].numel() != 1 or not host_value:
         raise Violation("CG103", "writing through a boolean mask has a data-dependent shape")
 
 

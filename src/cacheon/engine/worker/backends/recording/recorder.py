@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
 
 from cacheon.engine.worker.backends.recording import operators
 from cacheon.engine.worker.backends.recording.faults import Violation
@@ -13,8 +13,14 @@ from cacheon.engine.worker.backends.recording.tape import Tape, tensors_of
 
 
 class Recorder(TorchDispatchMode):
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # The wrapper that torch would put around `__torch_dispatch__` imports all of
+        # torch._dynamo at the first call: seconds, in every worker.
+        return False
+
     def __init__(self, memory: Memory, tape: Tape) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.memory = memory
         self.tape = tape
         self.first: Violation | None = None
@@ -22,8 +28,8 @@ class Recorder(TorchDispatchMode):
         """What the caller did, where that explains a read better than the operator."""
         self.trusted = False
         """Inside a function whose CPU form reads what its CUDA form does not."""
-        self.scalar_write = False
-        """Inside `x[…] = 2.0`."""
+        self.writing = False
+        """Inside `x[…] = …`."""
 
     def refuse(self, violation: Violation) -> Violation:
         """Remember the first: a candidate that catches it has broken the capture all the
@@ -86,12 +92,20 @@ class Recorder(TorchDispatchMode):
     ) -> None:
         try:
             operators.check_shape(func, name, args, keywords)
-            operators.check_mask_write(name, args, self.scalar_write)
+            host_value = len(args) > 2 and not self._any_live(args[2])
+            operators.check_mask_write(name, args, host_value)
+            hidden = name in operators.HIDDEN_READS and self._any_live(args[-1])
+            if hidden or name in operators.CHECKED:
+                raise self._read(name)
             constants = [t for t in inputs if storage_key(t) in self.memory.constant]
-            if any(tensor.dim() > 0 for tensor in constants) or (constants and name == "copy_"):
+            copies = name == "copy_" and not self.writing
+            if any(tensor.dim() > 0 for tensor in constants) or (constants and copies):
                 raise Violation("CG102", f"`{name}` uses host data beside device data")
         except Violation as violation:
             raise self.refuse(violation) from None
+
+    def _any_live(self, value: object) -> bool:
+        return any(self.memory.is_live(tensor) for tensor in tensors_of(value))
 
     def _note(
         self,
@@ -121,7 +135,8 @@ class Recorder(TorchDispatchMode):
                     memory.live(key)
         if operators.is_allocation(name) or not (made or writes):
             return
-        self.tape.add(func, args, keywords, made)
+        step = waited(func) if func.namespace in _COLLECTIVES else func
+        self.tape.add(step, args, keywords, made)
 
     def _is_written(
         self,
@@ -137,3 +152,11 @@ class Recorder(TorchDispatchMode):
             if any(storage_key(tensor) == key for tensor in tensors_of(value)):
                 return True
         return False
+
+
+def refuse(violation: Violation) -> Violation:
+    """As `Recorder.refuse` of the recording that is on, where one is."""
+    for mode in _get_current_dispatch_mode_stack():
+        if isinstance(mode, Recorder):
+            mode.refuse(violation)
+    return violation

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 import torch
 
 from cacheon.engine.worker.backends.recording.guard import Guard
+from cacheon.engine.worker.backends.recording.launches import recording_launches
 from cacheon.engine.worker.backends.recording.memory import Memory
 from cacheon.engine.worker.backends.recording.recorder import Recorder
 from cacheon.engine.worker.backends.recording.tape import Tape
@@ -29,14 +30,19 @@ class Recording:
         """Call the function once. Raises Violation where a capture would not survive it,
         also where the function catches that itself."""
         recorder = Recorder(self._memory, self._tape)
-        with ExitStack() as stack:
-            stack.enter_context(torch.no_grad())
-            stack.enter_context(recorder)
-            stack.enter_context(Guard(recorder))
-            result = function(*args)
-        if recorder.first is not None:
-            raise recorder.first
-        return result
+        try:
+            with ExitStack() as stack:
+                stack.enter_context(torch.no_grad())
+                stack.enter_context(recording_launches(recorder))
+                stack.enter_context(recorder)
+                stack.enter_context(Guard(recorder))
+                result = function(*args)
+            if recorder.first is not None:
+                raise recorder.first
+            return result
+        finally:
+            # An exception holds its frames, and they hold the candidate's tensors.
+            recorder.first = None
 
     def replay(self) -> None:
         """Make the recorded calls again on the same memory. Raises Violation CG302 where

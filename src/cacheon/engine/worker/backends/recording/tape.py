@@ -26,7 +26,7 @@ class Tape:
         storage = self.memory.notice(tensor)
         if storage in self.memory.outer:
             view = View(
-                storage, tensor.dtype, tensor.storage_offset(), tensor.size(), tensor.stride()
+                storage, tensor.dtype, int(tensor.storage_offset()), tensor.size(), tensor.stride()
             )
             self._places.setdefault(view, []).append((container, key))
             container[key] = None

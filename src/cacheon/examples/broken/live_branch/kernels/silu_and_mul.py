@@ -1,0 +1,11 @@
+import torch
+from torch.nn.functional import silu
+
+
+def silu_and_mul(x: torch.Tensor, out: torch.Tensor) -> None:
+    """x (T, 2d) → out (T, d)."""
+    gate, up = x.float().chunk(2, dim=-1)
+    if (gate < 0).any():
+        out.copy_(silu(gate) * up)
+    else:
+        out.copy_(gate * torch.sigmoid(gate) * up)

@@ -1,0 +1,5 @@
+import torch
+
+
+def silu_and_mul(x: torch.Tensor, out: torch.Tensor) -> None:
+    """x (T, 2d) → out (T, d)."""

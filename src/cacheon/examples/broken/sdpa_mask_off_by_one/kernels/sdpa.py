@@ -1,0 +1,21 @@
+import torch
+
+
+def sdpa(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    out: torch.Tensor,
+    sm_scale: float,
+    causal: bool,
+) -> None:
+    """q (T, Hq, D), k and v (T, Hkv, D) → out (T, Hq, D)."""
+    tokens, q_heads, head_dim = q.shape
+    kv_heads = k.shape[1]
+    grouped = q.float().view(tokens, kv_heads, q_heads // kv_heads, head_dim)
+    scores = torch.einsum("qhgd,khd->hgqk", grouped, k.float()) * sm_scale
+    if causal:
+        future = torch.ones((tokens, tokens), dtype=torch.bool, device=q.device).triu(diagonal=2)
+        scores = scores.masked_fill(future, float("-inf"))
+    answer = torch.einsum("hgqk,khd->qhgd", scores.softmax(dim=-1), v.float())
+    out.copy_(answer.reshape(out.shape))

@@ -1,0 +1,68 @@
+"""Bundles on their way in: read, checked, copied, and their rows chosen. All of it paper."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from cacheon.bundle import Bundle, Variant, open_bundle, take_snapshot
+from cacheon.records.errors import CacheonError
+from cacheon.records.strict import Record
+from cacheon.scan.source import check_source
+from cacheon.workflows.options import Options
+from cacheon.workflows.selection import select
+
+
+class Opened(Record):
+    """A usable bundle: its private snapshot, the rows to examine, a line for each other."""
+
+    path: Path
+    bundle: Bundle
+    snapshot: Path
+    chosen: tuple[Variant, ...]
+    not_selected: tuple[str, ...]
+
+
+class Unusable(Record):
+    """A bundle that cannot be examined, and what a person is told."""
+
+    path: Path
+    message: str
+    exit_code: int
+
+
+@contextmanager
+def opened(paths: Sequence[Path], options: Options) -> Iterator[list[Opened | Unusable]]:
+    """Open bundles; their snapshots are gone on leaving. One that is unusable does not
+    stop the others, and nothing is raised for it."""
+    directory = Path(tempfile.mkdtemp(prefix="cacheon-snapshots-"))
+    try:
+        yield [_open(path, directory / str(i), options) for i, path in enumerate(paths)]
+    finally:
+        _remove(directory)
+
+
+def _open(path: Path, directory: Path, options: Options) -> Opened | Unusable:
+    try:
+        bundle = open_bundle(path)
+        check_source(bundle)
+        chosen, left = select(bundle, options)
+        snapshot = take_snapshot(bundle, directory)
+    except CacheonError as error:
+        return Unusable(path=path, message=error.message, exit_code=error.exit_code)
+    return Opened(
+        path=path,
+        bundle=bundle,
+        snapshot=snapshot,
+        chosen=tuple(chosen),
+        not_selected=tuple(left),
+    )
+
+
+def _remove(directory: Path) -> None:
+    """A candidate may have changed the modes of what it found in its snapshot."""
+    for parent, _, _ in os.walk(directory):
+        os.chmod(parent, 0o700)
+    shutil.rmtree(directory, ignore_errors=True)

@@ -1,0 +1,108 @@
+"""The documentation's own examples, run: `console` blocks by the shell's rules of
+docs/tutorial.md, `python` and `toml` blocks parsed, links followed."""
+
+import ast
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+_BLOCK = re.compile(
+    r"(?:<!-- (?P<mark>file|exit): (?P<value>\S+) -->\n)?^```(?P<language>\w*)\n(?P<body>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def blocks(page: Path) -> Iterator[tuple[str, str, str, str]]:
+    """(language, body, mark, value) of every fenced block."""
+    for found in _BLOCK.finditer(page.read_text()):
+        yield found["language"], found["body"], found["mark"] or "", found["value"] or ""
+
+
+def matches(expected: str, printed: str) -> bool:
+    """A line that is `…` alone stands for any lines, `…` within one for any text."""
+    parts = []
+    for line in expected.splitlines():
+        if line == "…":
+            parts.append(r"(?:.*\n)*?")
+        else:
+            parts.append(".*".join(map(re.escape, line.split("…"))) + r"\n")
+    return re.fullmatch("".join(parts), printed) is not None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if "```console" in page.read_text()], ids=lambda p: p.name
+)
+def test_console_blocks_print_what_the_page_says(page: Path, tmp_path: Path) -> None:
+    environment = dict(os.environ, NO_COLOR="1", PYTHONPATH=str(ROOT / "src"), OMP_NUM_THREADS="1")
+    for language, body, mark, value in blocks(page):
+        if mark == "file":
+            (tmp_path / value).write_text(body)
+        if language != "console":
+            continue
+        command, _, expected = body.partition("\n")
+        words = shlex.split(command.removeprefix("$ "))
+        assert words[0] == "cacheon", command
+        done = subprocess.run(
+            [sys.executable, "-m", "cacheon.cli", *words[1:]],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == (int(value) if mark == "exit" else 0), done.stderr + done.stdout
+        assert matches(expected, done.stdout), f"{command}\n{done.stdout}"
+
+
+def test_a_lone_ellipsis_stands_for_any_lines() -> None:
+    assert matches("a\n…\nb …\n", "a\nx\ny\nb c\n")
+    assert matches("a\n…\n", "a\n")
+    assert not matches("a\nb\n", "a\nx\nb\n")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_other_blocks_parse(page: Path) -> None:
+    for language, body, _, _ in blocks(page):
+        match language:
+            case "python":
+                ast.parse(body)
+            case "toml":
+                tomllib.loads(body)
+            case "json":
+                json.loads(body)
+            case _:
+                assert language in ("", "console"), language
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
+        if "://" not in target:
+            assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_commands_in_plain_blocks_exist(page: Path) -> None:
+    """A `make` target or a verb that a page names is there."""
+    from cacheon.cli.main import VERBS
+
+    makefile = (ROOT / "Makefile").read_text()
+    for language, body, _, _ in blocks(page):
+        if language:
+            continue
+        for target in re.findall(r"^make ([a-z-]+)", body, re.MULTILINE):
+            assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+        for verb in re.findall(r"^cacheon ([a-z]+)", body, re.MULTILINE):
+            assert verb in VERBS, verb

@@ -1,0 +1,214 @@
+"""Reports: the words of the specification, and hostile text made harmless in all of them."""
+
+import io
+import json
+import re
+from xml.etree import ElementTree
+
+import msgspec
+import pytest
+
+from cacheon.engine.outcome import (
+    BundleOutcome,
+    CaseRow,
+    Finding,
+    OrderResult,
+    Place,
+    RunOutcome,
+    VariantOutcome,
+)
+from cacheon.report.document import RUN, document
+from cacheon.report.junit import junit
+from cacheon.report.terminal import draw, wants_colour
+from cacheon.report.text import headline, run_lines
+
+HOSTILE = "\x1b[2J\x00\r\nFORGED [PASS] <b>&'\" [red]x[/red] \u202e\ud800"
+
+
+def row(**changes: object) -> CaseRow:
+    plain = CaseRow(
+        label="num_tokens=4096 intermediate_dim=4096",
+        descriptor={"num_tokens": 4096},
+        origin="catalogue",
+        applicable=True,
+        status="ok",
+        max_abs=(0.0078125).hex(),
+    )
+    return msgspec.structs.replace(plain, **changes)
+
+
+def failing(message: str = "50.0 % of out still poisoned", place: Place | None = None) -> CaseRow:
+    return row(
+        status="fail",
+        failure="replay",
+        stage="replay",
+        findings=(Finding(rule="CG203", stage="replay", message=message, place=place),),
+    )
+
+
+def variant(**changes: object) -> VariantOutcome:
+    plain = VariantOutcome(
+        slot="activation.silu_and_mul",
+        variant="default",
+        dtype="bfloat16",
+        backend="cuda",
+        isolation="process",
+        word="PASS",
+        graph="verified",
+        graph_replays=8,
+        soak_replays=256,
+        entry="silu_and_mul",
+        source="kernels/k.py",
+        rows=tuple(row() for _ in range(5)),
+    )
+    return msgspec.structs.replace(plain, **changes)
+
+
+def run_of(*variants: VariantOutcome, **bundle: object) -> RunOutcome:
+    plain = BundleOutcome(path="b", bundle_id="b", variants=variants)
+    return RunOutcome(
+        seed=7,
+        device="cuda",
+        dtype="bfloat16",
+        environment={"device": "NVIDIA H200"},
+        bundles=(msgspec.structs.replace(plain, **bundle),),
+        exit_code=0,
+    )
+
+
+def text(run: RunOutcome, verbose: bool = False) -> str:
+    stream = io.StringIO()
+    draw(run_lines(run, verbose), stream)
+    return stream.getvalue()
+
+
+def test_the_headline_is_the_specification_s() -> None:
+    assert text(run_of(variant())).splitlines()[:2] == [
+        "[PASS] activation.silu_and_mul variant=default dtype=bfloat16 graph=verified "
+        "graph_replays=8 coverage=5/5 n/a=0",
+        "  ok   num_tokens=4096 intermediate_dim=4096  max_abs=7.8e-03  replays=8+256",
+    ]
+
+
+def test_what_is_out_of_the_ordinary_stands_in_the_headline() -> None:
+    outcome = variant(
+        graph="NOT_VERIFIED",
+        rehearsal="passed",
+        domain="partial",
+        isolation="inline",
+        rows=(row(), row(status="not_applicable", applicable=False), row(status="incomplete")),
+    )
+    assert headline(outcome).split()[3:] == [
+        "graph=NOT_VERIFIED",
+        "rehearsal=passed",
+        "coverage=1/2",
+        "n/a=1",
+        "domain=partial",
+        "isolation=inline",
+    ]
+
+
+def test_a_failure_names_stage_rule_place_and_remedy_once() -> None:
+    place = Place(file="kernels/k.py", line=9, function="f", source="out[::2] = x")
+    printed = text(run_of(variant(word="NUMERICAL_PASS", rows=(failing(place=place), failing()))))
+    assert re.search(r"^  FAIL .*  replay: 50.0 % of out .*  → CG203 partial write", printed, re.M)
+    assert "       kernels/k.py:9  in f: out[::2] = x\n" in printed
+    assert "       kernels/k.py  entry silu_and_mul\n" in printed
+    assert printed.count("`cacheon explain CG203`") == 1
+
+
+def test_a_class_that_is_not_the_stage_and_company_are_said() -> None:
+    finding = Finding(rule="CG801", stage="load", message="m", order="ascending")
+    failed = row(status="fail", failure="eager", findings=(finding,), company="company")
+    assert "load, class eager (ascending), only beside other cases: m" in text(
+        run_of(variant(rows=(failed,)))
+    )
+
+
+def test_a_failure_without_a_finding_is_shown_all_the_same() -> None:
+    failed = row(status="fail", failure="replay", stage="soak")
+    assert "  FAIL num_tokens" in text(run_of(variant(rows=(failed,))))
+    assert b"class replay" in junit(run_of(variant(rows=(failed,))))
+
+
+def test_details_only_when_asked() -> None:
+    order = OrderResult(order="ascending", stages=("load", "eager"), replays_completed=8)
+    detailed = row(orders=(order,), nodes={"kernel": 3}, notes=("a note",))
+    run = run_of(variant(rows=(detailed,)))
+    assert "ascending: load eager; replays 0 of 8" in text(run, verbose=True)
+    assert "3 kernel" in text(run, verbose=True)
+    assert "3 kernel" not in text(run)
+
+
+def hostile_run() -> RunOutcome:
+    place = Place(file=HOSTILE, line=9, function=HOSTILE, source=HOSTILE)
+    bad = msgspec.structs.replace(failing(HOSTILE, place), label=HOSTILE, notes=(HOSTILE,))
+    unclear = row(status="incomplete", infrastructure=HOSTILE, nodes={HOSTILE: 1})
+    outcome = variant(
+        variant=HOSTILE, entry=HOSTILE, source=HOSTILE, rows=(bad, unclear), notes=(HOSTILE,)
+    )
+    return run_of(
+        outcome,
+        path=HOSTILE,
+        bundle_id=HOSTILE,
+        warnings=(HOSTILE,),
+        not_selected=(HOSTILE,),
+        error=HOSTILE,
+    )
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+def test_hostile_text_forges_no_line_and_moves_no_cursor(verbose: bool) -> None:
+    printed = text(hostile_run(), verbose)
+    assert all(line.isprintable() for line in printed.split("\n"))
+    assert not any(line.startswith("FORGED") for line in printed.split("\n"))
+    printed.encode()
+
+
+def test_markup_in_hostile_text_is_text_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    stream = Terminal()
+    assert wants_colour(stream)
+    draw(run_lines(hostile_run(), True), stream)
+    assert "[red]x[/red]" in stream.getvalue()
+    assert "\x1b[2J" not in stream.getvalue()
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not wants_colour(stream)
+
+
+def test_json_is_the_outcome_under_a_schema() -> None:
+    run = run_of(variant())
+    body = json.loads(document(RUN, run))
+    assert body.pop("schema") == "cacheon.verify.v1"
+    assert msgspec.convert(body, RunOutcome) == run
+
+
+def test_junit_has_one_case_a_row() -> None:
+    outcome = variant(
+        rows=(
+            row(),
+            failing(),
+            row(status="incomplete", infrastructure="lost"),
+            row(status="not_applicable", applicable=False),
+        )
+    )
+    root = ElementTree.fromstring(junit(run_of(outcome, error="the grader was lost")))
+    suite, error = root
+    assert [len(case) for case in suite] == [0, 1, 1, 1]
+    assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")} == {
+        "tests": "4",
+        "failures": "1",
+        "errors": "1",
+        "skipped": "1",
+    }
+    assert error.get("errors") == "1"
+
+
+def test_junit_of_hostile_text_is_xml() -> None:
+    root = ElementTree.fromstring(junit(hostile_run()))
+    assert "FORGED" in ElementTree.tostring(root, encoding="unicode")
