@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cacheon.engine.outcome import RunOutcome
 from cacheon.engine.request import Progress, RunSettings, VariantRequest
 from cacheon.records.errors import (
     CacheonError,
@@ -177,7 +178,8 @@ def test_a_hidden_gpu_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_watching_shows_each_save_with_a_fresh_seed(tmp_path: Path) -> None:
     bundle = _copied(SILU, tmp_path / "b")
-    start, shown = Starter(), []
+    start = Starter()
+    shown: list[RunOutcome] = []
 
     def saves(_: object) -> list[int]:
         (bundle / "manifest.toml").write_text("not toml [")

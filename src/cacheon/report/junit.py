@@ -28,7 +28,7 @@ def _suite(root: ElementTree.Element, bundle: BundleOutcome, outcome: VariantOut
     suite = ElementTree.SubElement(
         root,
         "testsuite",
-        name=f"{bundle.bundle_id} {outcome.slot} {outcome.variant}",
+        name=one_line(f"{bundle.bundle_id} {outcome.slot} {outcome.variant}"),
         tests=str(len(rows)),
         failures=str(sum(row.status == "fail" for row in rows)),
         errors=str(sum(row.status == "incomplete" for row in rows)),

@@ -54,6 +54,8 @@ def _parse(data: bytes, file: str) -> ast.Module:
         raise InputError(
             file=file, place=f"byte {error.start}", expected="UTF-8", got="another encoding"
         ) from error
+    if "\0" in text:
+        raise InputError(file=file, expected="Python", got="a NUL byte")
     for number, line in enumerate(text.splitlines()[:2], 1):
         declared = _ENCODING.match(line)
         if declared and declared[1].lower() not in _UTF_8:
@@ -74,8 +76,8 @@ def _parse(data: bytes, file: str) -> ast.Module:
             file=file, place=f"line {error.lineno or 0}", expected="Python", got=error.msg
         ) from error
     except (ValueError, RecursionError, MemoryError) as error:
-        # NUL bytes are a ValueError, and nesting that exhausts the parser the others.
-        got = "a NUL byte" if "\0" in text else "nesting that is too deep"
+        # Nesting that exhausts the parser or the compiler.
+        got = str(error) or "nesting that is too deep"
         raise InputError(file=file, expected="Python", got=got) from error
 
 

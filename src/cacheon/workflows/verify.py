@@ -27,6 +27,7 @@ from cacheon.records.errors import (
     GraphProofUnavailable,
     InfrastructureError,
     InputError,
+    one_line,
 )
 from cacheon.workflows import exits
 from cacheon.workflows.opening import Opened, Unusable, opened
@@ -141,7 +142,9 @@ def examine_all(
 def _unusable(bundle: Opened | Unusable) -> BundleOutcome:
     if isinstance(bundle, Opened):
         raise InfrastructureError("no examination was started for a usable bundle")
-    return BundleOutcome(path=str(bundle.path), error=bundle.message, exit_code=bundle.exit_code)
+    return BundleOutcome(
+        path=one_line(str(bundle.path)), error=bundle.message, exit_code=bundle.exit_code
+    )
 
 
 def _one(
@@ -163,7 +166,7 @@ def _one(
     except (InputError, InfrastructureError) as caught:
         error = caught
     outcome = BundleOutcome(
-        path=str(opened_bundle.path),
+        path=one_line(str(opened_bundle.path)),
         bundle_id=bundle.bundle_id,
         digest=bundle.digest,
         warnings=bundle.warnings,

@@ -65,7 +65,8 @@ def test_the_least_bundle(tmp_path: Path) -> None:
 def test_everything_a_row_can_say(tmp_path: Path) -> None:
     manifest = (
         HEAD
-        + 'authors = ["a"]\n[competition]\ntarget = "moe.fused_experts"\nmode = "slot"\nseason = 1\n'
+        + 'authors = ["a"]\n[competition]\ntarget = "moe.fused_experts"\n'
+        + 'mode = "slot"\nseason = 1\n'
         + MOE
         + 'variant = "fast-1"\nprepare = "g"\ndtypes = ["bf16", "float16", "mxfp4"]\n'
         + 'architectures = ["SM_90", "sm100"]\nmetadata = "./m.json"\n'

@@ -124,6 +124,17 @@ class Rounds:
         ask(Disturb(step="refill"), "perturb", max(walk.first(), 0))
 
     def _sibling(self, case: int) -> None:
+        walk = self.walk
+        for layer, buffers in enumerate(walk.session.captured[case]):
+            # What another case left in the shared buffers may be no valid input of this one,
+            # and a rehearsal runs the entry as it records it.
+            walk.stage(
+                case,
+                buffers,
+                f"B{layer}",
+                walk.truth.values(walk.pages[case].case, layer, f"B{layer}", 0, walk.at_capture),
+            )
+        walk.wait()
         self.walk.session.ask(Capture(case=case, sibling=True), "perturb", case)
 
     def _larger_call(self, case: int) -> None:

@@ -43,17 +43,3 @@ def guarding_groups(recorder: Recorder) -> Iterator[None]:
     finally:
         for owner, name, value in reversed(kept):
             setattr(owner, name, value)
-
-
-def waited(function: Any) -> Any:
-    """The operator, its work waited for."""
-
-    def call(*arguments: Any, **keywords: Any) -> Any:
-        result = function(*arguments, **keywords)
-        for part in result if isinstance(result, tuple | list) else (result,):
-            wait = getattr(part, "wait", None)
-            if callable(wait):
-                wait()
-        return result
-
-    return call

@@ -64,12 +64,12 @@ class Guard(TorchFunctionMode):
     ) -> Any:
         keywords = kwargs or {}
         recorder = self.recorder
-        outer = recorder.reading, recorder.trusted, recorder.writing
+        outer = recorder.reading, recorder.trusted
         try:
             self._check(func, args, keywords)
             result = func(*args, **keywords)
         finally:
-            recorder.reading, recorder.trusted, recorder.writing = outer
+            recorder.reading, recorder.trusted = outer
         self._mark(func, args, keywords, result)
         return result
 
@@ -82,7 +82,7 @@ class Guard(TorchFunctionMode):
             if self._any_live(args, keywords):
                 self._refuse("CG101", f"{_READS[func]} reads a device value on the host")
         elif func in _INDEXING:
-            self._check_index(func, args)
+            self._check_index(args)
         elif func in _MAKERS:
             self._check_maker(func, args, keywords)
         elif func in _SHAPES:
@@ -99,9 +99,8 @@ class Guard(TorchFunctionMode):
             if not recorder.trusted and self._any_live(args, keywords):
                 self._refuse("CG103", "`one_hot` without num_classes has a data-dependent shape")
 
-    def _check_index(self, func: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    def _check_index(self, args: tuple[Any, ...]) -> None:
         self.recorder.reading = "indexing or slicing"
-        self.recorder.writing = func is _TENSOR.__setitem__
         if not self._any_live(args[:1], {}):
             return
         index = args[1] if isinstance(args[1], tuple) else (args[1],)

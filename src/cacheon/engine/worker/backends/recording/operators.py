@@ -1,6 +1,6 @@
 """Capture-time rules for single ATen operators, and how each is replayed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -13,7 +13,7 @@ READS = frozenset({"_local_scalar_dense", "equal", "is_nonzero", "item", "_linal
 HIDDEN_READS = frozenset({"masked_fill", "masked_fill_", "index_fill", "index_fill_"})
 """Their CUDA form reads a value that is given as a tensor."""
 
-CHECKED = frozenset({"_linalg_svd", "_linalg_eigh", "linalg_eig", "_linalg_eigvals", "multinomial"})
+CHECKED = frozenset({"_linalg_svd", "_linalg_eigh", "linalg_eig", "_linalg_eigvals"})
 """Their CUDA form waits to learn whether all went well."""
 
 SHAPES = frozenset(
@@ -36,6 +36,11 @@ CONSTANTS = frozenset({"lift_fresh", "lift_fresh_copy", "lift"})
 """How Python data enters: the operand is fresh, and of host memory."""
 
 HOST_VALUES = frozenset({"scalar_tensor"})
+
+COLLECTIVES = frozenset({"c10d"})
+"""Namespaces whose operators return work that a replay waits for."""
+
+BARRIERS = frozenset({"barrier", "monitored_barrier_"})
 
 METADATA = frozenset({"set_", "set", "resize_", "resize_as_", "_resize_output_"})
 """They change a tensor object, not memory; the tape holds objects of its own."""
@@ -71,11 +76,14 @@ def check_shape(
 
 
 def check_mask_write(name: str, arguments: Sequence[Any], host_value: bool) -> None:
-    """`x[mask] = 2.0` becomes masked_fill on a GPU; any other value needs the mask's size."""
+    """`x[mask] = 2.0` becomes masked_fill on a GPU; any other value needs the mask's size,
+    and through any other index a number is copied there."""
     if name not in ("index_put_", "index_put", "_index_put_impl_", "_unsafe_index_put"):
         return
     indices = [index for index in arguments[1] if index is not None]
     if not any(_is_mask(index) for index in indices):
+        if host_value:
+            raise Violation("CG102", "a host value written by index is copied to the device")
         return
     accumulates = len(arguments) > 3 and bool(arguments[3])
     if len(indices) > 1 or accumulates or arguments[2].numel() != 1 or not host_value:
@@ -84,3 +92,17 @@ def check_mask_write(name: str, arguments: Sequence[Any], host_value: bool) -> N
 
 def _is_mask(index: object) -> bool:
     return isinstance(index, torch.Tensor) and index.dtype in (torch.bool, torch.uint8)
+
+
+def waited(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The operator, its work waited for."""
+
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        result = function(*arguments, **keywords)
+        for part in result if isinstance(result, tuple | list) else (result,):
+            wait = getattr(part, "wait", None)
+            if callable(wait):
+                wait()
+        return result
+
+    return call

@@ -28,8 +28,6 @@ class Recorder(TorchDispatchMode):
         """What the caller did, where that explains a read better than the operator."""
         self.trusted = False
         """Inside a function whose CPU form reads what its CUDA form does not."""
-        self.writing = False
-        """Inside `x[…] = …`."""
 
     def refuse(self, violation: Violation) -> Violation:
         """Remember the first: a candidate that catches it has broken the capture all the
@@ -53,6 +51,8 @@ class Recorder(TorchDispatchMode):
         for tensor in inputs:
             self.memory.notice(tensor)
         live = any(self.memory.is_live(tensor) for tensor in inputs)
+        if func.namespace in operators.COLLECTIVES and name in operators.BARRIERS:
+            raise self.refuse(Violation("CG105", f"`{name}` waits on the host"))
         if name in operators.READS:
             if live and not self.trusted:
                 raise self.refuse(self._read(name))
@@ -98,7 +98,7 @@ class Recorder(TorchDispatchMode):
             if hidden or name in operators.CHECKED:
                 raise self._read(name)
             constants = [t for t in inputs if storage_key(t) in self.memory.constant]
-            copies = name == "copy_" and not self.writing
+            copies = name == "copy_"
             if any(tensor.dim() > 0 for tensor in constants) or (constants and copies):
                 raise Violation("CG102", f"`{name}` uses host data beside device data")
         except Violation as violation:
@@ -135,7 +135,7 @@ class Recorder(TorchDispatchMode):
                     memory.live(key)
         if operators.is_allocation(name) or not (made or writes):
             return
-        step = waited(func) if func.namespace in _COLLECTIVES else func
+        step = operators.waited(func) if func.namespace in operators.COLLECTIVES else func
         self.tape.add(step, args, keywords, made)
 
     def _is_written(

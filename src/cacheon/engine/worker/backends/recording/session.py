@@ -5,6 +5,7 @@ from contextlib import ExitStack
 
 import torch
 
+from cacheon.engine.worker.backends.recording.collectives import guarding_groups
 from cacheon.engine.worker.backends.recording.guard import Guard
 from cacheon.engine.worker.backends.recording.launches import recording_launches
 from cacheon.engine.worker.backends.recording.memory import Memory
@@ -34,6 +35,7 @@ class Recording:
             with ExitStack() as stack:
                 stack.enter_context(torch.no_grad())
                 stack.enter_context(recording_launches(recorder))
+                stack.enter_context(guarding_groups(recorder))
                 stack.enter_context(recorder)
                 stack.enter_context(Guard(recorder))
                 result = function(*args)

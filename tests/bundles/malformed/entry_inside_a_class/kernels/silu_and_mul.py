@@ -1,0 +1,3 @@
+class Kernels:
+    def silu_and_mul(x, out):
+        pass

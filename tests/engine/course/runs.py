@@ -1,0 +1,80 @@
+"""Real examinations, through the command line, in processes of their own."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[3]
+
+
+def verify(*bundles: Path, device: str, arguments: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The document of one `cacheon verify`; its exit code stands in it."""
+    command = [sys.executable, "-m", "cacheon.cli", "verify", *map(str, bundles)]
+    command += ["--device", device, "--format", "json", *arguments]
+    environment = dict(os.environ, PYTHONPATH=str(ROOT / "src"))
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, check=False, timeout=1500
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    assert done.stdout, done.stderr
+    document: dict[str, Any] = json.loads(done.stdout)
+    assert document["exit_code"] == done.returncode
+    return document
+
+
+def rows(bundle: dict[str, Any]) -> list[dict[str, Any]]:
+    """Every applicable row of every variant of a bundle."""
+    return [row for v in bundle["variants"] for row in v["rows"] if row["applicable"]]
+
+
+def failures(bundle: dict[str, Any]) -> list[dict[str, Any]]:
+    return [row for row in rows(bundle) if row["status"] == "fail"]
+
+
+def passed(bundle: dict[str, Any], device: str) -> bool:
+    """Whether every variant passed everything that this device can show."""
+    words = {(v["word"], v["graph"], v["rehearsal"]) for v in bundle["variants"]}
+    wanted = (
+        ("PASS", "verified", "")
+        if device == "cuda"
+        else ("NUMERICAL_PASS", "NOT_VERIFIED", "passed")
+    )
+    return (
+        not bundle["error"] and words == {wanted} and all(r["status"] == "ok" for r in rows(bundle))
+    )
+
+
+def brief(bundle: dict[str, Any]) -> str:
+    """A bundle's outcome in a few words, for a failing test."""
+    said = [
+        f"{v['slot']} {v['variant']} {v['word']} {v['graph']} {v['rehearsal']}"
+        for v in bundle["variants"]
+    ]
+    for row in rows(bundle):
+        for finding in row["findings"][:1]:
+            place = finding["place"]["line"] if finding["place"] else None
+            said.append(
+                f"{row['failure']}/{finding['stage']} {finding['rule']} {place} {finding['message'][:160]}"
+            )
+        if row["status"] == "incomplete":
+            said.append(f"incomplete: {row['infrastructure']}")
+    return f"{bundle['path']}: {bundle['error']} " + " | ".join(said)
+
+
+def left_behind(*words: str) -> list[str]:
+    """Command lines of living processes that hold one of the words."""
+    found = []
+    for directory in Path("/proc").iterdir():
+        if not directory.name.isdigit():
+            continue
+        try:
+            command = (directory / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            state = (directory / "stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            continue
+        if state != "Z" and any(word in command for word in words):
+            found.append(command)
+    return found

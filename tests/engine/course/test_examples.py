@@ -1,0 +1,86 @@
+"""The shipped examples: good ones pass, each broken one fails as its table says."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import EXAMPLES
+from tests.engine.course.runs import brief, failures, left_behind, passed, verify
+
+EXPECTED: dict[str, dict[str, Any]] = json.loads((EXAMPLES / "expect.json").read_text())
+GOOD = sorted(path.name for path in (EXAMPLES / "good").iterdir())
+BROKEN = sorted(path.name for path in (EXAMPLES / "broken").iterdir())
+QUICK = ("--timeout", "4", "--compile-timeout", "20")
+"""Deadlines for bundles that hang."""
+
+
+def disagreements(name: str, bundle: dict[str, Any], device: str) -> list[str]:
+    """What an outcome says otherwise than the table; empty where they agree."""
+    wanted = EXPECTED[name][device]
+    if wanted["verdict"] == "pass":
+        return [] if passed(bundle, device) else [f"should pass: {brief(bundle)}"]
+    if wanted["verdict"] in ("cannot-tell", "needs-cuda"):
+        return [f"should not fail: {brief(bundle)}"] if failures(bundle) else []
+    wrong = failures(bundle)
+    if not wrong:
+        return [f"should fail: {brief(bundle)}"]
+    said = []
+    for row in wrong:
+        finding = row["findings"][0]
+        line = finding["place"]["line"] if finding["place"] else None
+        for key, got in (("stage", finding["stage"]), ("rule", finding["rule"])):
+            if wanted.get(key) and got not in str(wanted[key]).split("|"):
+                said.append(f"{key} {got}, expected {wanted[key]}: {brief(bundle)}")
+        if wanted.get("line") is not None and line != wanted["line"]:
+            said.append(f"line {line}, expected {wanted['line']}: {brief(bundle)}")
+    return said[:1]
+
+
+def test_the_table_names_every_example() -> None:
+    assert sorted(EXPECTED) == sorted(GOOD + BROKEN)
+    assert len(GOOD) >= 9
+    assert len(BROKEN) >= 16
+
+
+def test_good_examples_pass_on_a_cpu() -> None:
+    document = verify(*(EXAMPLES / "good" / name for name in GOOD), device="cpu")
+    wrong = [brief(bundle) for bundle in document["bundles"] if not passed(bundle, "cpu")]
+    assert not wrong, "\n".join(wrong)
+    assert document["exit_code"] == 0
+
+
+def test_broken_examples_fail_on_a_cpu_as_the_table_says() -> None:
+    document = verify(
+        *(EXAMPLES / "broken" / name for name in BROKEN), device="cpu", arguments=QUICK
+    )
+    wrong = []
+    for name, bundle in zip(BROKEN, document["bundles"], strict=True):
+        wrong += disagreements(name, bundle, "cpu")
+    assert not wrong, "\n".join(wrong)
+    assert not left_behind("cacheon.engine.host.zygote")
+
+
+@pytest.mark.gpu
+def test_good_examples_pass_on_a_gpu(records_directory: Path) -> None:
+    document = verify(
+        *(EXAMPLES / "good" / name for name in GOOD), device="cuda", arguments=("--require-graph",)
+    )
+    (records_directory / "good.json").write_text(json.dumps(document, indent=1) + "\n")
+    wrong = [brief(bundle) for bundle in document["bundles"] if not passed(bundle, "cuda")]
+    assert not wrong, "\n".join(wrong)
+    assert document["exit_code"] == 0
+
+
+@pytest.mark.gpu
+def test_broken_examples_fail_on_a_gpu_as_the_table_says(records_directory: Path) -> None:
+    document = verify(
+        *(EXAMPLES / "broken" / name for name in BROKEN), device="cuda", arguments=QUICK
+    )
+    (records_directory / "broken.json").write_text(json.dumps(document, indent=1) + "\n")
+    wrong = []
+    for name, bundle in zip(BROKEN, document["bundles"], strict=True):
+        wrong += disagreements(name, bundle, "cuda")
+    assert not wrong, "\n".join(wrong)
+    assert not left_behind("cacheon.engine.host.zygote")
