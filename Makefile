@@ -67,7 +67,7 @@ coverage: $(STAMP) ## the paper wing's tests, which must cover all of it
 gpu-test: ## the GPU's tests in the active environment, offline; a skip is a failure
 	@test "$(GPUS)" -ge 1 || { echo 'make gpu-test needs a GPU: nvidia-smi shows none' >&2; exit 2; }
 	mkdir -p $(RECORDS)
-	PYTHONPATH=src CACHEON_STRICT=1 CACHEON_RECORDS=$${CACHEON_RECORDS:-$(RECORDS)} \
+	PYTHONPATH=src$${PYTHONPATH:+:$$PYTHONPATH} CACHEON_STRICT=1 CACHEON_RECORDS=$${CACHEON_RECORDS:-$(RECORDS)} \
 	  $(PYTHON) -m pytest $(if $(filter 0 1,$(GPUS)),-m 'gpu and not ranks',-m 'gpu or ranks') $(PYTEST_ARGS)
 
 bench: $(STAMP) ## the budgets, as ratios against a bare process in the same run

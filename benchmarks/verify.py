@@ -42,7 +42,8 @@ def seconds(command: Sequence[str], repeats: int) -> float:
 
 
 def _environment() -> dict[str, str]:
-    return dict(os.environ, PYTHONPATH=str(ROOT / "src"))
+    given = os.environ.get("PYTHONPATH")
+    return dict(os.environ, PYTHONPATH=os.pathsep.join([str(ROOT / "src"), *filter(None, [given])]))
 
 
 class Bench:

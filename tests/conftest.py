@@ -28,7 +28,8 @@ def gpus() -> tuple[str, ...]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that need hardware which is not there are deselected, never skipped: a skip
     looks like success."""
-    kept, left = [], []
+    kept: list[pytest.Item] = []
+    left: list[pytest.Item] = []
     for item in items:
         needed = 2 if item.get_closest_marker("ranks") else 1 if _needs_gpu(item) else 0
         (left if needed > len(gpus()) else kept).append(item)

@@ -10,11 +10,22 @@ from typing import Any
 ROOT = Path(__file__).parents[3]
 
 
-def verify(*bundles: Path, device: str, arguments: tuple[str, ...] = ()) -> dict[str, Any]:
+def python_path() -> str:
+    """The source tree, then whatever this very process was given."""
+    return os.pathsep.join([str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
+MARK = "CACHEON_TEST_MARK"
+"""In the environment of a run: by it everything that the run started is known."""
+
+
+def verify(
+    *bundles: Path, device: str, arguments: tuple[str, ...] = (), mark: str = ""
+) -> dict[str, Any]:
     """The document of one `cacheon verify`; its exit code stands in it."""
     command = [sys.executable, "-m", "cacheon.cli", "verify", *map(str, bundles)]
     command += ["--device", device, "--format", "json", *arguments]
-    environment = dict(os.environ, PYTHONPATH=str(ROOT / "src"))
+    environment = dict(os.environ, PYTHONPATH=python_path(), **({MARK: mark} if mark else {}))
     done = subprocess.run(
         command, capture_output=True, text=True, env=environment, check=False, timeout=1500
     )
@@ -56,25 +67,25 @@ def brief(bundle: dict[str, Any]) -> str:
     for row in rows(bundle):
         for finding in row["findings"][:1]:
             place = finding["place"]["line"] if finding["place"] else None
-            said.append(
-                f"{row['failure']}/{finding['stage']} {finding['rule']} {place} {finding['message'][:160]}"
-            )
+            stage = f"{row['failure']}/{finding['stage']}"
+            said.append(f"{stage} {finding['rule']} {place} {finding['message'][:160]}")
         if row["status"] == "incomplete":
             said.append(f"incomplete: {row['infrastructure']}")
     return f"{bundle['path']}: {bundle['error']} " + " | ".join(said)
 
 
-def left_behind(*words: str) -> list[str]:
-    """Command lines of living processes that hold one of the words."""
+def left_behind(mark: str) -> list[str]:
+    """Command lines of living processes that were started by the run of this mark."""
     found = []
     for directory in Path("/proc").iterdir():
         if not directory.name.isdigit():
             continue
         try:
+            environment = (directory / "environ").read_bytes()
             command = (directory / "cmdline").read_bytes().replace(b"\0", b" ").decode()
             state = (directory / "stat").read_text().rpartition(")")[2].split()[0]
         except OSError:
             continue
-        if state != "Z" and any(word in command for word in words):
+        if state != "Z" and f"{MARK}={mark}".encode() in environment.split(b"\0"):
             found.append(command)
     return found

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.engine.course.runs import brief, failures, passed, verify
 
 OP_AND_BLOCK = (

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-
 from tests.conftest import EXAMPLES
 from tests.engine.course.runs import rows, verify
 

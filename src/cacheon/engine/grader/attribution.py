@@ -73,7 +73,7 @@ def place_of(where: Where | None) -> Place | None:
 def from_refusal(refusal: Refused, order: OrderName) -> Finding:
     """An exception that a command met."""
     reply, stage = refusal.reply, refusal.stage
-    text = f"{reply.kind}: {reply.message}"[:600]
+    text = (f"{reply.kind}: {reply.message}" if reply.kind else reply.message)[:600]
     return Finding(
         rule=reply.rule or _rule_of_exception(refusal),
         stage=stage,

@@ -29,6 +29,9 @@ from cacheon.engine.request import Budget
 from cacheon.engine.slab import Slab
 from cacheon.records.errors import InfrastructureError
 
+_LEAVE = 2.0
+"""Seconds for a worker to leave by itself; one whose child holds its socket never seems to."""
+
 
 class Lost(Exception):
     """The worker can answer no more. `how`: died, hung, garbled, or its device context is
@@ -78,7 +81,7 @@ class Session:
         self._memory: SharedMemfd | MappedDeviceMemory | OwnMemory | None = None
         try:
             self._open(on_cpu)
-            self._place_weights(truth)
+            self._place_weights(truth, larger)
             self._make_buffers(larger)
         except BaseException:
             self.close()
@@ -114,9 +117,9 @@ class Session:
             )
         return reply
 
-    def _place_weights(self, truth: Truth) -> None:
+    def _place_weights(self, truth: Truth, larger: Case | None) -> None:
         slab = self.slab
-        for case in self.cases:
+        for case in (*self.cases, *([larger] if larger else [])):
             for layer in range(3):
                 for name, values in truth.weights(case, layer).items():
                     shape = case.tensor(name).shape
@@ -163,7 +166,7 @@ class Session:
             try:
                 self.port.wire.send(Stop())
                 # The end of the stream says that it left by itself.
-                self.port.wire.receive(5.0)
+                self.port.wire.receive(_LEAVE)
             except (Closed, Garbled, TooSlow):
                 pass
         ended = self.keeper.end(self.worker, hung)

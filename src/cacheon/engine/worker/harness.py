@@ -175,7 +175,7 @@ class Harness:
         culprit, where = blame(error, self.root) if self.root else (error, None)
         failure = culprit if isinstance(culprit, Failure) else None
         return Raised(
-            kind=type(culprit).__name__[:300],
+            kind="" if failure else type(culprit).__name__[:300],
             message=first_line(culprit),
             where=where,
             rule=failure.rule if failure else "",

@@ -8,6 +8,7 @@ joined to it, meets the producer or the consumer at the wrong time.
 
 import gc
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -36,7 +37,7 @@ class Cuda:
         self._warm = torch.cuda.Stream()
         self._eager = torch.cuda.Stream()
         self._capture = torch.cuda.Stream()
-        self._pool: tuple[int, int] | None = None
+        self._pool: Any = None
         self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
         self._siblings: list[torch.cuda.CUDAGraph] = []
         self._canaries = Canaries("cuda")
@@ -141,7 +142,7 @@ class Cuda:
         return False
 
     def _record(
-        self, calls: Sequence[Bound], entry: Entry, pool: tuple[int, int] | None
+        self, calls: Sequence[Bound], entry: Entry, pool: Any
     ) -> tuple[torch.cuda.CUDAGraph, list[int]]:
         graph = torch.cuda.CUDAGraph(keep_graph=True)
         nodes = []

@@ -133,10 +133,12 @@ class Recorder(TorchDispatchMode):
             for key in keys & memory.readable:
                 if self._is_written(func, args, keywords, key):
                     memory.live(key)
-        if operators.is_allocation(name) or not (made or writes):
+        # Their schemas do not say that collectives write.
+        collective = func.namespace in operators.COLLECTIVES
+        if operators.is_allocation(name) or not (made or writes or collective):
             return
-        step = operators.waited(func) if func.namespace in operators.COLLECTIVES else func
-        self.tape.add(step, args, keywords, made)
+        step = operators.waited(func) if collective else func
+        self.tape.add(step, args, keywords, [] if collective else made)
 
     def _is_written(
         self,

@@ -1,0 +1,75 @@
+"""Launches of interpreted Triton kernels, in a process that set TRITON_INTERPRET itself."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("triton")
+
+PROGRAM = """
+import gc
+import torch, triton, triton.language as tl
+from cacheon.engine.worker.backends.recording import Recording, Violation, answering_cuda
+
+answers = answering_cuda(lambda: False)
+answers.__enter__()
+
+@triton.autotune(configs=[triton.Config({"B": 64}), triton.Config({"B": 128})], key=["n"])
+@triton.heuristics({"EVEN": lambda a: a["n"] % a["B"] == 0})
+@triton.jit
+def kernel(x, o, n, B: tl.constexpr, EVEN: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    m = (i < n) | EVEN
+    tl.store(o + i, tl.load(x + i, mask=m) * 2, mask=m)
+
+grids = []
+def grid(meta):
+    grids.append(1)
+    return (triton.cdiv(100, meta["B"]),)
+
+kept = [torch.empty(100)]
+def entry(x, out):
+    kernel[grid](x, kept[0], 100)
+    out.copy_(kept[0])
+
+x, out = torch.randn(100), torch.empty(100)
+entry(x, out)
+recording = Recording([x, out])
+recording.record(entry, x, out)
+assert recording.steps == 2, recording.steps
+asked = len(grids)
+for _ in range(3):
+    x.normal_()
+    recording.replay()
+    assert torch.equal(out, x * 2)
+assert len(grids) == asked, "the candidate's Python ran at replay"
+kept.clear()
+gc.collect()
+try:
+    recording.replay()
+except Violation as violation:
+    assert violation.rule == "CG302"
+    print("all is well")
+"""
+
+
+def test_a_launch_is_one_step(tmp_path: Path):
+    # Triton's compiler front end reads the kernel's source from a file.
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    done = subprocess.run(
+        [sys.executable, str(program)],
+        env={
+            **os.environ,
+            "TRITON_INTERPRET": "1",
+            "PYTHONPATH": str(Path(__file__).parents[3] / "src"),
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.stdout.strip() == "all is well", done.stderr
