@@ -191,6 +191,12 @@ def test_a_domain_without_any_call_has_no_applicable_case(capabilities: dict[str
     assert not any(case.applicable for case in found.cases)
 
 
+def test_a_search_through_everything_finds_no_call_where_there_is_none() -> None:
+    capabilities = {"num_q_heads": {"min": 7, "max": 9}, "num_kv_heads": {"min": 5, "max": 6}}
+    region = Region(SLOTS[DECODE], parse_domain(capabilities, "k.json"), {})
+    assert region.solve({}, SLOTS[DECODE].catalogue[0].dims) is None
+
+
 def test_limits_that_leave_nothing_ask_for_nothing() -> None:
     capabilities = {"num_tokens": {"max": 64}, "hidden_dim": {"max": 4096}}
     found = cover(RMS, capabilities=capabilities, limits={"num_tokens": (100, 200)})
@@ -236,6 +242,13 @@ def test_a_search_that_left_values_out_does_not_claim_that_there_is_no_call() ->
     assert region.solve({}, {**near, "T": 3000}) == {**near, "T": 3000, "P": 10}
     # Walking inwards from the end of num_tokens finds the only call all the same.
     assert values(cover(PREFILL, capabilities=capabilities), "num_tokens") == {3000}
+
+
+def test_a_search_that_tried_everything_says_that_there_is_no_call() -> None:
+    contract = SLOTS[DECODE]
+    capabilities = {"num_q_heads": {"min": 7, "max": 9}, "num_kv_heads": {"min": 5, "max": 6}}
+    region = Region(contract, parse_domain(capabilities, "k.json"), {})
+    assert region.solve({}, contract.catalogue[0].dims) is None
 
 
 numbers = st.integers(1, 12)
