@@ -68,7 +68,7 @@ gpu-test: ## the GPU's tests in the active environment, offline; a skip is a fai
 	@test "$(GPUS)" -ge 1 || { echo 'make gpu-test needs a GPU: nvidia-smi shows none' >&2; exit 2; }
 	mkdir -p $(RECORDS)
 	PYTHONPATH=src$${PYTHONPATH:+:$$PYTHONPATH} CACHEON_STRICT=1 CACHEON_RECORDS=$${CACHEON_RECORDS:-$(RECORDS)} \
-	  $(PYTHON) -m pytest $(if $(filter 0 1,$(GPUS)),-m 'gpu and not ranks',-m 'gpu or ranks') $(PYTEST_ARGS)
+	  $(PYTHON) -m pytest tests/engine $(if $(filter 0 1,$(GPUS)),-m 'gpu and not ranks',-m 'gpu or ranks') $(PYTEST_ARGS)
 
 bench: $(STAMP) ## the budgets, as ratios against a bare process in the same run
 	$(BIN)/python benchmarks/verify.py

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.conftest import ROOT
 from tests.engine.course.runs import brief, verify
 

@@ -135,7 +135,8 @@ def test_graph_safe_is_declared_or_not(tmp_path: Path, value: bool) -> None:
 
 def test_graph_safe_false_beside_both_graph_modes_is_no_contradiction(tmp_path: Path) -> None:
     metadata = {"graph_safe": False, "capabilities": {"graph_mode": ["on", "off"]}}
-    assert domain_of(write(tmp_path, HEAD + ROW + 'metadata = "m.json"\n', m=metadata))
+    domain = domain_of(write(tmp_path, HEAD + ROW + 'metadata = "m.json"\n', m=metadata))
+    assert domain.fields["graph_mode"].values == ("cuda_graph", "eager")
 
 
 def test_disjoint_variants_and_an_atomic_target(tmp_path: Path) -> None:

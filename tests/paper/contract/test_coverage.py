@@ -27,8 +27,8 @@ def cover(name: str, seed: int = 7, **options: Any) -> Coverage:
     return cases_for(SLOTS[name], "v", domain, CONTEXT, seed=seed, **options)
 
 
-def values(found: Coverage, field: str) -> set[int | str]:
-    return {case.descriptor[field] for case in found.cases if case.applicable}
+def values(found: Coverage, field: str) -> set[int]:
+    return {int(case.descriptor[field]) for case in found.cases if case.applicable}
 
 
 def boundaries(found: Coverage) -> list[str]:

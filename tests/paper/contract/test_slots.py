@@ -34,7 +34,7 @@ ENTRIES = {
         "gemm_out row_map scales residual weight eps out_norm out_residual group"
     ),
 }
-FIELDS = {
+FIELDS: dict[str, dict[str, str | int]] = {
     "activation.silu_and_mul": {"num_tokens": 333, "last_dim": 5760, "intermediate_dim": 2880},
     "norm.rmsnorm": {"num_tokens": 333, "last_dim": 1536, "hidden_dim": 1536},
     "attention.sdpa": {

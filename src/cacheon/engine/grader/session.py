@@ -1,5 +1,6 @@
 """One worker, its slab, and the ways in which it can be lost."""
 
+import contextlib
 from collections.abc import Callable
 from typing import Protocol
 
@@ -160,15 +161,20 @@ class Session:
             raise Refused(reply, stage, case)
         return reply
 
+    def dismiss(self) -> None:
+        """Tell the worker to leave, without waiting until it has: taking a device context
+        down takes its time. `close` must follow."""
+        if isinstance(self.port, ProcessPort):
+            with contextlib.suppress(Closed):
+                self.port.wire.send(Stop())
+
     def close(self, *, hung: bool = False) -> Ended:
         """End the worker and unmap its slab; how it ended."""
         if not hung and isinstance(self.port, ProcessPort):
-            try:
-                self.port.wire.send(Stop())
-                # The end of the stream says that it left by itself.
+            self.dismiss()
+            # The end of the stream says that it left by itself.
+            with contextlib.suppress(Closed, Garbled, TooSlow):
                 self.port.wire.receive(_LEAVE)
-            except (Closed, Garbled, TooSlow):
-                pass
         ended = self.keeper.end(self.worker, hung)
         if isinstance(self.port, ProcessPort):
             self.port.wire.close()

@@ -24,6 +24,8 @@ ORDERS: tuple[OrderName, ...] = ("descending", "ascending")
 _RING_BYTES = 64 << 20
 """Staging and log of one call's ring take about this much, where four rows allow it."""
 _SHALLOWEST, _DEEPEST, _DEPTH_ON_CPU = 4, 32, 8
+_MOST_LEAVING = 2
+"""Workers that may be leaving while others work: each still holds its slab."""
 _AFTER_A_HANG = 0.25
 """Share of the deadline that further cases get once one has hung."""
 
@@ -33,6 +35,14 @@ class Trial(NamedTuple):
 
     lost: Lost | None
     ended: Ended
+
+
+class Leaving(NamedTuple):
+    """A worker that was told to leave, and the page that what it leaves behind goes on."""
+
+    session: Session
+    page: Page
+    order: OrderName
 
 
 class Examiner:
@@ -56,6 +66,7 @@ class Examiner:
         self.deaths_confirmed = False
         self.control_lives: dict[int, str] = {}
         self.done = 0
+        self.leaving: list[Leaving] = []
 
     def examine(self) -> VariantOutcome:
         applicable = [i for i, page in enumerate(self.pages) if page.case.applicable]
@@ -69,6 +80,9 @@ class Examiner:
             for i in applicable:
                 if not self.pages[i].failed:
                     self.pages[i].infrastructure = error.message
+        finally:
+            while self.leaving:
+                self._see_off()
         return self._outcome()
 
     # --- an order -----------------------------------------------------------------------
@@ -77,7 +91,6 @@ class Examiner:
         while left := [i for i in applicable if not self.pages[i].settled]:
             trial = self._walk(left, order)
             if trial.lost is None:
-                self._note_strays(left, order, trial.ended)
                 self._suspect_infrastructure(left, order)
                 return
             if self._after_a_loss(left, order, trial.lost, trial.ended):
@@ -118,8 +131,23 @@ class Examiner:
         except BaseException:
             session.close()
             raise
-        ended = session.close(hung=lost is not None and lost.how == "hung")
-        return Trial(lost, ended)
+        if lost is not None:
+            return Trial(lost, session.close(hung=lost.how == "hung"))
+        session.dismiss()
+        self.leaving.append(Leaving(session, pages[0], order))
+        if len(self.leaving) > _MOST_LEAVING:
+            self._see_off()
+        return Trial(None, Ended())
+
+    def _see_off(self) -> None:
+        """Close the session that was dismissed first."""
+        session, page, order = self.leaving.pop(0)
+        ended = session.close()
+        if ended.strays:
+            message = (
+                f"{ended.strays} process(es) left the worker's session and outlived it; killed"
+            )
+            page.findings.append(Finding(rule="CG904", stage="eager", message=message, order=order))
 
     def _depth(self, page: Page) -> int:
         if self.settings.device == "cpu":
@@ -144,7 +172,6 @@ class Examiner:
             if again.lost is None:
                 for i in suspects:
                     self.pages[i].note(f"a worker was lost once ({lost}) and not again")
-                self._note_strays(left, order, again.ended)
                 self._suspect_infrastructure(left, order)
                 return True
             self.deaths_confirmed = True
@@ -196,13 +223,6 @@ class Examiner:
                 if trouble:
                     page.findings.clear()
                     page.infrastructure = trouble
-
-    def _note_strays(self, members: Sequence[int], order: OrderName, ended: Ended) -> None:
-        if not ended.strays:
-            return
-        message = f"{ended.strays} process(es) left the worker's session and outlived it; killed"
-        first = self.pages[members[0]]
-        first.findings.append(Finding(rule="CG904", stage="eager", message=message, order=order))
 
     def _each_alone_again(self, applicable: Sequence[int]) -> None:
         """A case that failed in company, without a line of its own, is tried alone."""

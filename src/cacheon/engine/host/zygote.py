@@ -9,6 +9,7 @@ even where it has left its session, and is found and killed from here.
 """
 
 import contextlib
+import functools
 import gc
 import importlib.util
 import os
@@ -17,7 +18,6 @@ import signal
 import socket
 import sys
 import time
-from typing import Any
 
 from cacheon.engine import processes
 from cacheon.engine.host.orders import AnyAnswer, AnyOrder, Fork, Forked, Ready, Role, Swept
@@ -50,6 +50,9 @@ class Zygote:
             self._kill_orphans(0)
 
     def _fork(self, order: Fork) -> None:
+        if order.role != "grader":
+            # The grader needs no triton: it makes its context while triton is imported.
+            _import_for_workers()
         channel, output = self.wire.descriptor(), self.wire.descriptor()
         pid = os.fork()
         if pid == 0:
@@ -138,7 +141,7 @@ def _become(role: Role, channel: int, output: int, on_cpu: bool) -> None:
 
 
 def _import_engine(device: str) -> tuple[str, ...]:
-    """Import what children need; the names of what is not there."""
+    """Import what every child needs; the names of what is not there."""
     if device == "cpu":
         # Triton chooses its interpreter when it is imported.
         os.environ["TRITON_INTERPRET"] = "1"
@@ -146,17 +149,26 @@ def _import_engine(device: str) -> tuple[str, ...]:
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
     os.environ.pop("PYTORCH_CUDA_ALLOC_CONF", None)
     os.environ.pop("PYTORCH_ALLOC_CONF", None)
-    missing = []
-    modules: list[Any] = []
-    for name in ("torch", "triton"):
-        if importlib.util.find_spec(name) is None:
-            missing.append(name)
-            continue
-        modules.append(importlib.import_module(name))
+    missing = tuple(n for n in ("torch", "triton") if importlib.util.find_spec(n) is None)
     if "torch" not in missing:
-        # What every worker imports anyway is imported once.
-        importlib.import_module("cacheon.engine.worker.main")
-    return tuple(missing)
+        importlib.import_module("torch")
+    _freeze()
+    return missing
+
+
+@functools.cache
+def _import_for_workers() -> None:
+    """Import what every worker imports anyway, once."""
+    if importlib.util.find_spec("triton") is not None:
+        importlib.import_module("triton")
+    importlib.import_module("cacheon.engine.worker.main")
+    _freeze()
+
+
+def _freeze() -> None:
+    """Children never copy the pages of these objects in a collection of their own."""
+    gc.collect()
+    gc.freeze()
 
 
 def main(arguments: list[str]) -> int:
@@ -165,9 +177,6 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     zygote = Zygote(socket.socket(fileno=descriptor), device)
     missing = _import_engine(device)
-    # Children then never copy the pages of these objects in a collection of their own.
-    gc.collect()
-    gc.freeze()
     zygote.wire.send(Ready(missing=missing))
     if not missing or missing == ("triton",):
         zygote.serve()

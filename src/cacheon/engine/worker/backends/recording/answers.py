@@ -6,6 +6,7 @@ device itself says so. `torch.cuda.is_available` stays honest.
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import wraps
 from typing import Any, NoReturn
 
 import torch
@@ -97,6 +98,15 @@ def _answers(recording: Callable[[], bool]) -> list[tuple[Any, str, Any]]:
     def set_stream(stream: Any) -> None:
         streams[-1] = stream or default
 
+    class Device(AbstractContextManager[None]):
+        """Chooses among the devices, of which there is one."""
+
+        def __init__(self, device: object = None) -> None: ...
+
+        def __exit__(self, *_: object) -> None: ...
+
+    def nothing(*_: object, **__: object) -> None: ...
+
     def needs(what: str) -> Callable[..., NoReturn]:
         def lacking(*_: object, **__: object) -> NoReturn:
             raise NeedsCuda(f"it needs a CUDA device: {what}")
@@ -116,14 +126,34 @@ def _answers(recording: Callable[[], bool]) -> list[tuple[Any, str, Any]]:
         (cuda, "is_current_stream_capturing", recording),
         (cuda.graphs, "is_current_stream_capturing", recording),
         (cuda, "synchronize", synchronize),
-        (cuda, "empty_cache", lambda: None),
+        (cuda, "device", Device),
+        (cuda, "device_of", Device),
+        (cuda, "init", nothing),
+        (cuda, "empty_cache", nothing),
         (cuda, "device_count", lambda: 1),
         (cuda, "current_device", lambda: 0),
-        (cuda, "set_device", lambda device: None),
+        (cuda, "set_device", nothing),
         (cuda, "_lazy_init", needs("the CUDA runtime")),
         (torch.Tensor, "cuda", needs("`.cuda()`")),
         (torch.Tensor, "pin_memory", needs("pinned memory")),
+        (torch.Tensor, "record_stream", nothing),
     ]
+    for name in ("range_push", "range_pop", "mark"):
+        answers.append((cuda.nvtx, name, nothing))
+    for name in ("empty", "zeros", "ones", "full", "tensor", "empty_like", "zeros_like"):
+        answers.append((torch, name, _unpinned(getattr(torch, name))))
     for name in ("CUDAGraph", "graph", "get_device_properties", "get_device_capability"):
         answers.append((cuda, name, needs(f"`torch.cuda.{name}`")))
     return answers + without_a_driver(recording, needs)
+
+
+def _unpinned(factory: Callable[..., Any]) -> Callable[..., Any]:
+    """The factory, which says what it needs where pinned memory is asked of it."""
+
+    @wraps(factory)
+    def make(*args: Any, **keywords: Any) -> Any:
+        if keywords.get("pin_memory"):
+            raise NeedsCuda("it needs a CUDA device: pinned memory")
+        return factory(*args, **keywords)
+
+    return make

@@ -1,7 +1,9 @@
 import torch
 
-FEW, MANY = 16, 256
+FEW, MANY = 8, 256
 LANES = 8
+SPLITS = 1024
+"""Of one row; enough for a width of 8,192."""
 
 _WORKSPACE: dict[torch.device, torch.Tensor] = {}
 
@@ -24,7 +26,7 @@ def rmsnorm(x: torch.Tensor, weight: torch.Tensor, out: torch.Tensor, eps: float
         torch.sum(squares, dim=-1, keepdim=True, out=total)
     else:
         splits = width // LANES
-        partial = workspace(FEW * splits, x.device).view(FEW, splits)[:tokens]
+        partial = workspace(FEW * SPLITS, x.device)[: tokens * splits].view(tokens, splits)
         torch.sum(squares.view(tokens, splits, LANES), dim=-1, out=partial)
         total = partial.sum(dim=-1, keepdim=True)
     out.copy_(x.float() * torch.rsqrt(total / width + eps) * weight.float())
