@@ -24,7 +24,7 @@ def disagreements(document: dict[str, Any], device: str) -> list[str]:
         for row in EXPECTED[name]["variants"]:
             if not row["selected"]:
                 continue
-            wanted = words["pass" if row["applies"] else "n/a"]
+            wanted = words["pass" if row[device] == "pass" else "n/a"]
             if seen.get((row["slot"], row["variant"])) != wanted:
                 wrong.append(f"{name} {row['variant']}: expected {wanted}: {brief(bundle)}")
     return wrong

@@ -207,7 +207,9 @@ class Examiner:
             page = Page(self.pages[case].case)
             trial = self._walk([case], order, [page], control)
             if trial.lost is not None:
-                self.control_lives[case] = f"the control was lost too: {trial.lost}"
+                self.control_lives[case] = (
+                    f"the control was lost too: {trial.lost} {trial.lost.detail}".strip()
+                )
             elif page.findings:
                 self.control_lives[case] = f"the control fails too: {page.findings[0].message}"
             else:

@@ -105,7 +105,9 @@ def _answers(recording: Callable[[], bool]) -> list[tuple[Any, str, Any]]:
 
         def __exit__(self, *_: object) -> None: ...
 
-    def nothing(*_: object, **__: object) -> None: ...
+    def nothing() -> Callable[..., None]:
+        # One for each name: torch._dynamo refuses an object that it meets under two.
+        return lambda *_, **__: None
 
     def needs(what: str) -> Callable[..., NoReturn]:
         def lacking(*_: object, **__: object) -> NoReturn:
@@ -128,18 +130,20 @@ def _answers(recording: Callable[[], bool]) -> list[tuple[Any, str, Any]]:
         (cuda, "synchronize", synchronize),
         (cuda, "device", Device),
         (cuda, "device_of", Device),
-        (cuda, "init", nothing),
-        (cuda, "empty_cache", nothing),
+        (cuda, "init", nothing()),
+        (cuda, "empty_cache", nothing()),
         (cuda, "device_count", lambda: 1),
         (cuda, "current_device", lambda: 0),
-        (cuda, "set_device", nothing),
+        (cuda, "set_device", nothing()),
         (cuda, "_lazy_init", needs("the CUDA runtime")),
         (torch.Tensor, "cuda", needs("`.cuda()`")),
         (torch.Tensor, "pin_memory", needs("pinned memory")),
-        (torch.Tensor, "record_stream", nothing),
+        (torch.Tensor, "record_stream", nothing()),
+        (torch, "compile", _uncompiled),
+        (torch.nn.Module, "compile", nothing()),
     ]
     for name in ("range_push", "range_pop", "mark"):
-        answers.append((cuda.nvtx, name, nothing))
+        answers.append((cuda.nvtx, name, nothing()))
     for name in ("empty", "zeros", "ones", "full", "tensor", "empty_like", "zeros_like"):
         answers.append((torch, name, _unpinned(getattr(torch, name))))
     for name in ("CUDAGraph", "graph", "get_device_properties", "get_device_capability"):
@@ -157,3 +161,9 @@ def _unpinned(factory: Callable[..., Any]) -> Callable[..., Any]:
         return factory(*args, **keywords)
 
     return make
+
+
+def _uncompiled(model: Any = None, **_: object) -> Any:
+    """In the place of torch.compile: what a compiler for the CPU makes of a function says
+    nothing about a GPU, and its generated code hides from the record."""
+    return model if model is not None else _uncompiled

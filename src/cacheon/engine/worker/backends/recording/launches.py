@@ -1,6 +1,8 @@
 """A launch of an interpreted Triton kernel is one step of the record."""
 
 import copy
+import importlib
+import importlib.util
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -113,10 +115,11 @@ def _made(value: Any) -> Any:
 
 def without_a_driver(recording: Callable[[], bool], needs: Any) -> list[tuple[Any, str, Any]]:
     """What to put in Triton's place where no GPU is: (owner, name, value)."""
-    if "triton" not in sys.modules:
+    if importlib.util.find_spec("triton") is None:
         return []
-    autotuner: Any = sys.modules["triton.runtime.autotuner"]
-    jit: Any = sys.modules["triton.runtime.jit"]
+    # Imported here where nobody did before: the candidate would do so too late.
+    autotuner: Any = importlib.import_module("triton.runtime.autotuner")
+    jit: Any = importlib.import_module("triton.runtime.jit")
 
     def bench(self: Any, *args: object, config: object, **meta: object) -> list[float]:
         if recording():

@@ -27,6 +27,9 @@ class Outer:
         # The reference keeps the storage's identity from being given to another.
         self.reference = StorageWeakRef(storage)
         self.address = storage.data_ptr()
+        # Memory that torch did not allocate ends with its owner, not with this object: the
+        # examiner's buffers are made into new tensors at each call.
+        self.foreign = None if storage.resizable() else storage
         self.nbytes = storage.nbytes()
 
     def recall(self) -> torch.UntypedStorage:

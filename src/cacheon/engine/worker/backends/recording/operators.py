@@ -1,5 +1,6 @@
 """Capture-time rules for single ATen operators, and how each is replayed."""
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -58,6 +59,21 @@ def is_allocation(name: str) -> bool:
 
 def is_metadata(operator: torch._ops.OpOverload, name: str) -> bool:
     return name in METADATA or torch.Tag.inplace_view in operator.tags
+
+
+def python_body(operator: torch._ops.OpOverload) -> Callable[..., Any] | None:
+    """What an operator is made of, where that is Python or other operators: a custom one
+    of the candidate's, or a composite one, which inference mode leaves whole."""
+    if operator.namespace == "aten":
+        composite = torch._C.DispatchKey.CompositeImplicitAutograd
+        whole = torch._C._dispatch_has_kernel_for_dispatch_key(operator.name(), composite)
+        return operator.decompose if whole else None
+    custom: Any = sys.modules.get("torch._library.custom_ops")
+    found = custom.OPDEFS.get(operator._schema.name) if custom is not None else None
+    if found is None:
+        return None
+    body: Callable[..., Any] = found._backend_fns.get("cpu", found._init_fn)
+    return body
 
 
 def check_shape(

@@ -59,6 +59,12 @@ class Recorder(TorchDispatchMode):
             return func(*args, **keywords)
         if live:
             self._check(func, name, args, keywords, inputs)
+        body = operators.python_body(func)
+        if body is not None:
+            # What it is made of is recorded instead: first so that reads inside are seen,
+            # then so that no Python of the candidate runs at replay.
+            with self:
+                return body(*args, **keywords)
         result = func(*args, **keywords)
         self._note(func, name, args, keywords, inputs, live, result)
         return result
