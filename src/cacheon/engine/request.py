@@ -27,7 +27,7 @@ class Budget(Record):
 
 class VariantRequest(Record):
     """One variant to examine. `graph`: capture and replay are asked for (on a CPU:
-    rehearsed). `larger` holds, for each order, the eager call of the perturbation."""
+    rehearsed). `larger` is the eager call of the perturbation."""
 
     slot: str
     variant: str
