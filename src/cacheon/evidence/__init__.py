@@ -1,0 +1,1 @@
+"""What was seen, how it is kept, and what follows from it."""

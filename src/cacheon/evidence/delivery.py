@@ -1,0 +1,22 @@
+"""What an observer hands over: the digests of everything one run saw, signed once."""
+
+from typing import Literal
+
+from cacheon.records.digest import Digest
+from cacheon.records.strict import Record
+
+DELIVERY = "cacheon/delivery/1"
+DELIVERY_TYPE = "application/vnd.cacheon.delivery+json"
+
+
+class Delivery(Record):
+    """One run of one observer. `observer`: the public key that signs. `observations` are
+    sorted and unique. What it lists and the store lacks is missing, not absent."""
+
+    schema: Literal["cacheon/delivery/1"]
+    requirement: Digest
+    nonce: Digest
+    run: Digest
+    launch: Digest
+    observer: Digest
+    observations: tuple[Digest, ...]
