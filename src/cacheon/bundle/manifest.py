@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cacheon.bundle.fields import Table, parse_json, parse_toml
 from cacheon.bundle.model import Bundle, FileEntry, Variant
 from cacheon.bundle.tree import is_shipped, read_file, read_tree
 from cacheon.contract.descriptor import text_value
@@ -18,6 +17,7 @@ from cacheon.contract.slots import slot
 from cacheon.contract.slots.model import Slot
 from cacheon.contract.targets import target
 from cacheon.records.errors import InputError, one_line
+from cacheon.records.fields import Table, parse_json, parse_toml
 
 ABI_VERSION = "cacheon-op-abi-v0"
 MANIFEST = "manifest.toml"
