@@ -1,0 +1,54 @@
+"""The root of a directory store: how it comes to be, and how it is known again."""
+
+import os
+from pathlib import Path
+
+from cacheon.evidence.store.errors import StoreRefused
+from cacheon.evidence.store.files import TMP, publish, read_file
+from cacheon.evidence.store.rooms import Rooms
+
+FORMAT = b"cacheon-store/1\n"
+BLOBS, POINTERS = "blobs", "pointers"
+OWN = frozenset(["format", BLOBS, POINTERS, TMP])
+
+
+def make_root(root: Path, *, fsync: bool) -> None:
+    """Make the directory and its parents where they are missing, their names durable.
+    Raises OSError."""
+    fresh = [path for path in (root, *root.parents) if not path.exists()]
+    for path in reversed(fresh):
+        path.mkdir(exist_ok=True)
+    if fsync:
+        # The root's own name always: whoever made it may have died before this.
+        for path in {root, *fresh}:
+            descriptor = os.open(path.absolute().parent, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+
+def check_format(rooms: Rooms, *, create: bool) -> None:
+    """See that this is a store; with `create`, make it one where nothing else lies there.
+
+    The file `format` comes last: where it is missing, making the store goes on from
+    wherever it stopped. Refused with `not-a-store`; raises OSError."""
+    try:
+        said = read_file(rooms, "", "format", len(FORMAT))
+    except StoreRefused as error:
+        if error.code != "missing":
+            raise
+        strange = sorted(set(os.listdir(rooms.get(""))) - OWN)
+        if not create or strange:
+            raise _no_store(rooms, f"without it: {strange[0]}" if strange else "none") from error
+        for room in (BLOBS, POINTERS):
+            rooms.make(room)
+        publish(rooms, "", "format", FORMAT)
+    else:
+        if said != FORMAT:
+            raise _no_store(rooms, ascii(said))
+
+
+def _no_store(rooms: Rooms, got: str) -> StoreRefused:
+    expected = f"a file `format` that says {FORMAT.decode().strip()}"
+    return StoreRefused("not-a-store", file=str(rooms.root), expected=expected, got=got)

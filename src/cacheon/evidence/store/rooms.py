@@ -1,0 +1,65 @@
+"""The directories of a store, held open: a directory that is swapped later leads nowhere."""
+
+import contextlib
+import os
+import weakref
+from pathlib import Path
+
+from cacheon.evidence.store.errors import StoreRefused
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
+
+class Rooms:
+    """Descriptors of the directories below `root`, by relative name; "" is the root.
+
+    Each is opened in the one before and none through a link (the root itself may be one:
+    it is its owner's). Raises OSError as the system does, and StoreRefused
+    (`not-a-directory`) for a link or a file in a directory's place."""
+
+    def __init__(self, root: Path, *, fsync: bool) -> None:
+        self.root = root
+        self.fsync = fsync
+        self._open = {"": os.open(root, _DIRECTORY)}
+        self._durable = {""}
+        self.close = weakref.finalize(self, _close, self._open)
+
+    def get(self, name: str) -> int:
+        """The descriptor of a directory that exists."""
+        if name not in self._open:
+            above, _, last = name.rpartition("/")
+            room = self.get(above)
+            try:
+                self._open[name] = os.open(last, _DIRECTORY | os.O_NOFOLLOW, dir_fd=room)
+            except NotADirectoryError as error:  # what Linux says of a link, too
+                raise StoreRefused(
+                    "not-a-directory",
+                    file=str(self.root),
+                    place=name,
+                    expected="a directory of the store",
+                    got="a link or a file",
+                ) from error
+        return self._open[name]
+
+    def make(self, name: str) -> int:
+        """The descriptor of a directory, made where it is missing, its name durable."""
+        if name not in self._durable:
+            above, _, last = name.rpartition("/")
+            room = self.make(above)
+            # Where it exists, whoever made it may have died before the next line.
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(last, dir_fd=room)
+            self.sync(room)
+            self.get(name)
+            self._durable.add(name)
+        return self._open[name]
+
+    def sync(self, descriptor: int) -> None:
+        """Make what was written to a file or a directory durable."""
+        if self.fsync:
+            os.fsync(descriptor)
+
+
+def _close(opened: dict[str, int]) -> None:
+    while opened:
+        os.close(opened.popitem()[1])
