@@ -45,6 +45,17 @@ def build_case(
     )
 
 
+def base_of(slot: Slot, case: Case) -> dict[str, int]:
+    """The base dimensions of a case: with `choices_of`, what builds it again."""
+    return {name: n for name, n in case.dims.items() if name not in slot.derived}
+
+
+def choices_of(slot: Slot, case: Case) -> dict[str, bool]:
+    """What a case chose where the catalogue leaves a choice, such as causal."""
+    names = dict.fromkeys(name for shape in slot.catalogue for name in shape.choices)
+    return {name: bool(case.scalars[name]) for name in names}
+
+
 def _label_fields(slot: Slot) -> list[str]:
     """One field for each expression, constants left out: `last_dim` repeats another."""
     seen: set[str] = set()

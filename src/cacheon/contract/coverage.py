@@ -8,7 +8,14 @@ taking domain, slot constraints and published limits together. Decided on paper.
 import hashlib
 from collections.abc import Iterable, Mapping
 
-from cacheon.contract.building import Origin, build_case, valid, work_of
+from cacheon.contract.building import (
+    Origin,
+    base_of,
+    build_case,
+    choices_of,
+    valid,
+    work_of,
+)
 from cacheon.contract.case import Case
 from cacheon.contract.descriptor import Context, with_derived
 from cacheon.contract.domain import Constraint, Domain
@@ -124,11 +131,30 @@ class _Planner:
             else:
                 while features[name] > _SMALL_FEATURE and features[name] % 2 == 0:
                     features[name] //= 2
+        for name in self.slot.counts:
+            if name not in tied:
+                counts[name] = self._nearest(name, counts, dims[name])
+        for least, most in self.slot.limits:
+            if least in self.slot.counts:
+                counts[most] = max(counts[least], counts[most])
         both = {name: min(counts[name], features[name]) for name in dims}
         for form in (both, features, counts):
             if valid(self.slot, form) and self.case(form, choices, "catalogue").applicable:
                 return form
         return dims
+
+    def _nearest(self, count: str, dims: Mapping[str, int], most: int) -> int:
+        """The value of a count, from 1 to `most`, that the domain admits and that is nearest
+        to what it is; `most` where it admits none."""
+        region = Region(self.slot, self.domain, self.limits)
+        bound = Constraint(low=1, high=most)
+        for field, reads in region.reads.items():
+            if count in reads:
+                bound = bound.intersect(region.inverted(field, count, dims))
+        wanted = dims[count]
+        ends = (wanted, bound.low, bound.high) if bound.values is None else bound.values
+        admitted = [int(n) for n in ends if n is not None and bound.admits(n)]
+        return min(admitted, key=lambda n: (abs(n - wanted), n), default=most)
 
     # --- the ends of the domain --------------------------------------------------------------
 
@@ -145,7 +171,7 @@ class _Planner:
         ]
         least = (dict.fromkeys(region.base, 1), self.slot.catalogue[0].choices)
         for field in fields:
-            for end, values in _ends(field, region.constraints[field]):
+            for end, values in _ends(field, region.reach(field)):
                 if sum(case.origin == "boundary" for case in self.cases) >= MOST_BOUNDARIES:
                     self.missing.append(f"{end} and what follows: too many cases for one domain")
                     return
@@ -269,8 +295,7 @@ def larger(
     """The case with its counts doubled, or one of them, or one a little larger: the first
     that domain, limits and budget leave room for; the same call where none is."""
     planner = _Planner(slot, case.variant, domain, context, limits or {}, work_budget)
-    base = {name: n for name, n in case.dims.items() if name not in slot.derived}
-    choices = {name: bool(case.scalars[name]) for shape in slot.catalogue for name in shape.choices}
+    base, choices = base_of(slot, case), choices_of(slot, case)
     for counts in dict.fromkeys((slot.counts, *((name,) for name in slot.counts))):
         for share in (1, 2, 4, 8, 16, 1 << 60):
             dims = dict(base)

@@ -51,6 +51,50 @@ class Region:
             found |= {name} if derived is None else self._read(derived)
         return frozenset(found)
 
+    def reach(self, field: str) -> Constraint:
+        """What is left of a field's constraint once the other fields that measure the same
+        dimension have had their say: where q_len and kv_len are both T, the narrower one
+        ends both. The search would find as much, one value at a time."""
+        constraint, reads = self.constraints[field], self.reads[field]
+        if len(reads) != 1 or names(self.slot.fields[field]) != reads:
+            return constraint
+        (name,) = reads
+        alone = dict.fromkeys(self.base, 1)
+        bound = Constraint(low=1)
+        for other, others in self.reads.items():
+            if others == reads:
+                bound = bound.intersect(self.inverted(other, name, alone))
+        start, slope = self._line(field, name, alone)
+        if bound.values is not None:
+            along = Constraint(values=tuple(start + slope * int(n) for n in bound.values))
+        else:
+            high = None if bound.high is None else start + slope * bound.high
+            along = Constraint(low=start + slope * bound.low, high=high)
+        return constraint.intersect(along)
+
+    def inverted(
+        self,
+        field: str,
+        name: str,
+        rest: Mapping[str, int],
+        constraint: Constraint | None = None,
+    ) -> Constraint:
+        """A field's constraint (its own, unless another is given) as one on a base dimension
+        that it reads, the others being `rest`."""
+        constraint = self.constraints[field] if constraint is None else constraint
+        start, slope = self._line(field, name, rest)
+        if constraint.values is not None:
+            numbers = [value - start for value in constraint.values if isinstance(value, int)]
+            return Constraint(values=tuple(n // slope for n in numbers if n % slope == 0))
+        high = None if constraint.high is None else (constraint.high - start) // slope
+        return Constraint(low=max(1, -((start - constraint.low) // slope)), high=high)
+
+    def _line(self, field: str, name: str, rest: Mapping[str, int]) -> tuple[int, int]:
+        """A field as start + slope · dimension: every field is linear in each."""
+        text = self.slot.fields[field]
+        start = whole(text, with_derived(self.slot, {**rest, name: 0}))
+        return start, whole(text, with_derived(self.slot, {**rest, name: 1})) - start
+
     def solve(self, pinned: Mapping[str, int], near: Mapping[str, int]) -> dict[str, int] | None:
         """Base dimensions of a call whose fields have the `pinned` values, as close to the
         dimensions `near` as is easily had; None where there is no such call. Raises
@@ -153,16 +197,7 @@ class _Search:
     def _inverted(
         self, field: str, constraint: Constraint, name: str, known: Mapping[str, int]
     ) -> Constraint:
-        """The constraint on a field as one on a dimension: field = start + slope · dimension."""
-        text = self.slot.fields[field]
-        rest = {**self.near, **known}
-        start = whole(text, with_derived(self.slot, {**rest, name: 0}))
-        slope = whole(text, with_derived(self.slot, {**rest, name: 1})) - start
-        if constraint.values is not None:
-            numbers = [value - start for value in constraint.values if isinstance(value, int)]
-            return Constraint(values=tuple(n // slope for n in numbers if n % slope == 0))
-        high = None if constraint.high is None else (constraint.high - start) // slope
-        return Constraint(low=max(1, -((start - constraint.low) // slope)), high=high)
+        return self.region.inverted(field, name, {**self.near, **known}, constraint)
 
     def _candidates(
         self, name: str, bounds: Mapping[str, Constraint], known: Mapping[str, int]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from cacheon.contract import coverage as planning
 from cacheon.contract import region as searching
+from cacheon.contract.building import base_of, choices_of
 from cacheon.contract.coverage import Coverage, build_case, cases_for, larger, valid, work_of
 from cacheon.contract.descriptor import Context, with_derived
 from cacheon.contract.domain import Domain, parse_domain
@@ -167,6 +168,46 @@ def test_what_the_budget_cannot_cover_is_said() -> None:
     assert found.missing == (
         "num_tokens<=10000000: a call of 57.22 GiB is more than the work budget of 2.00 GiB",
     )
+
+
+def test_limits_of_two_names_for_one_dimension_end_both() -> None:
+    """num_tokens, q_len and kv_len are all T: the narrowest limit ends them, however far
+    inside the others it lies."""
+    limits = {"num_tokens": (1, 300), "kv_len": (1, 100_000)}
+    found = cover("attention.sdpa", capabilities={"kv_len": {"min": 1}}, limits=limits)
+    assert found.full, found.missing
+    assert 300 in values(found, "kv_len")
+    listed = cover(
+        "attention.sdpa", capabilities={"num_tokens": [5, 40]}, limits={"kv_len": (1, 100_000)}
+    )
+    assert listed.full
+    assert values(listed, "kv_len") == {5, 40}
+
+
+def test_a_domain_that_its_own_names_exclude_asks_for_nothing() -> None:
+    found = cover(SILU, capabilities={"last_dim": {"max": 9}, "intermediate_dim": {"min": 5}})
+    assert found.full
+    assert not boundaries(found)
+
+
+SHRUNK = [
+    (SILU, {"num_tokens": {"min": 100}}, "T", [1, 8, 100, 100, 100]),
+    (SILU, {"num_tokens": {"max": 10}}, "T", [1, 8, 10, 10, 10]),
+    (SILU, {"num_tokens": [3, 70, 120]}, "T", [1, 3, 3, 3, 3]),
+    (DECODE, {"kv_len": {"min": 20, "max": 30}}, "S", [16, 20, 20, 20]),
+    (PREFILL, {"kv_len": {"min": 2000}}, "T", [16, 16, 16, 64, 425, 512, 425]),
+    (FINALIZE, {"num_tokens": {"min": 40}}, "Te", [16, 40, 40]),
+]
+
+
+@pytest.mark.parametrize(("name", "capabilities", "dim", "expected"), SHRUNK)
+def test_a_small_count_outside_the_domain_moves_to_the_nearest_inside(
+    name: str, capabilities: dict[str, Any], dim: str, expected: list[int]
+) -> None:
+    domain = parse_domain(capabilities, "k.json")
+    planner = planning._Planner(SLOTS[name], "v", domain, CONTEXT, {}, 2 << 30)
+    shapes = [planner._shrunk(shape.dims, shape.choices) for shape in SLOTS[name].catalogue]
+    assert [shape[dim] for shape in shapes] == expected
 
 
 def test_a_context_that_excludes_every_call_asks_for_no_ends() -> None:
@@ -341,6 +382,15 @@ def test_every_case_keeps_to_slot_domain_and_budget(name: str, data: st.DataObje
         if case.origin == "boundary":
             assert case.applicable
             assert work_of(case) <= budget
+
+
+@pytest.mark.parametrize("name", SLOTS)
+def test_base_dimensions_and_choices_build_a_case_again(name: str) -> None:
+    contract = SLOTS[name]
+    for case in cover(name).cases:
+        base, choices = base_of(contract, case), choices_of(contract, case)
+        again = build_case(contract, "v", base, choices, CONTEXT, Domain(), case.origin)
+        assert again == case
 
 
 @pytest.mark.parametrize("name", SLOTS)
