@@ -206,7 +206,8 @@ class Where(Record):
 class Raised(Reply, tag="raised"):
     """An exception. `rule` is the harness's own finding where it has one. `needs_cuda`:
     the candidate asked for what no CPU can answer. `sticky`: the device context is lost
-    and this worker can do nothing more."""
+    and this worker can do nothing more. `ours`: the rehearsal's own code raised it, which is
+    no fault of the candidate's; on CUDA nothing is rehearsed, and who says so there lies."""
 
     kind: Short
     message: Text
@@ -215,6 +216,7 @@ class Raised(Reply, tag="raised"):
     needs_cuda: bool = False
     sticky: bool = False
     at_end: bool = False
+    ours: bool = False
 
 
 AnyReply = Done | Raised

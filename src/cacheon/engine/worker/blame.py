@@ -3,12 +3,21 @@
 import linecache
 import os
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from cacheon.engine.protocol import Where
 
 _LONGEST = 300
+_RECORDER = str(Path(__file__).parent / "backends" / "recording") + os.sep
+
+
+def handed_over(function: Callable[..., Any], /, *args: Any, **keywords: Any) -> Any:
+    """Call what the candidate asked for. A C function has no frame: what it raises would
+    seem to be raised by whoever calls it, and the recorder stands between the two."""
+    return function(*args, **keywords)
 
 
 def chain(error: BaseException) -> Iterator[BaseException]:
@@ -37,6 +46,12 @@ def blame(error: BaseException, root: str) -> tuple[BaseException, Where | None]
         if where is not None:
             return error, where
     return found
+
+
+def is_ours(error: BaseException) -> bool:
+    """Whether the recorder itself raised this, and not what the candidate had it call."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return bool(frames) and frames[-1].f_code.co_filename.startswith(_RECORDER)
 
 
 def first_line(error: BaseException) -> str:

@@ -33,7 +33,7 @@ from cacheon.engine.protocol import (
 )
 from cacheon.engine.slab import Slab
 from cacheon.engine.worker.backends.port import Backend, Bound, Entry, Failure
-from cacheon.engine.worker.blame import blame, first_line
+from cacheon.engine.worker.blame import blame, first_line, is_ours
 
 
 class Unready(RuntimeError):
@@ -182,6 +182,7 @@ class Harness:
             needs_cuda=bool(failure and failure.needs_cuda),
             sticky=lost,
             at_end=culprit is error and where is None,
+            ours=failure is None and is_ours(culprit),
         )
 
 

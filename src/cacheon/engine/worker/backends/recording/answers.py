@@ -14,6 +14,7 @@ import torch
 from cacheon.engine.worker.backends.recording.faults import NeedsCuda, Violation
 from cacheon.engine.worker.backends.recording.launches import without_a_driver
 from cacheon.engine.worker.backends.recording.recorder import refuse
+from cacheon.engine.worker.blame import handed_over
 
 
 class answering_cuda(AbstractContextManager[None]):
@@ -158,7 +159,7 @@ def _unpinned(factory: Callable[..., Any]) -> Callable[..., Any]:
     def make(*args: Any, **keywords: Any) -> Any:
         if keywords.get("pin_memory"):
             raise NeedsCuda("it needs a CUDA device: pinned memory")
-        return factory(*args, **keywords)
+        return handed_over(factory, *args, **keywords)
 
     return make
 

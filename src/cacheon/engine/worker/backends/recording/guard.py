@@ -9,6 +9,7 @@ from torch.overrides import TorchFunctionMode
 from cacheon.engine.worker.backends.recording.faults import NeedsCuda, Violation
 from cacheon.engine.worker.backends.recording.recorder import Recorder
 from cacheon.engine.worker.backends.recording.tape import tensors_of
+from cacheon.engine.worker.blame import handed_over
 
 _TENSOR = torch.Tensor
 _READS: dict[object, str] = {
@@ -67,7 +68,7 @@ class Guard(TorchFunctionMode):
         outer = recorder.reading, recorder.trusted
         try:
             self._check(func, args, keywords)
-            result = func(*args, **keywords)
+            result = handed_over(func, *args, **keywords)
         finally:
             recorder.reading, recorder.trusted = outer
         self._mark(func, args, keywords, result)

@@ -15,6 +15,7 @@ from cacheon.engine.worker.backends.recording.faults import Violation
 from cacheon.engine.worker.backends.recording.memory import storage_key
 from cacheon.engine.worker.backends.recording.recorder import Recorder, refuse
 from cacheon.engine.worker.backends.recording.tape import tensors_of
+from cacheon.engine.worker.blame import handed_over
 
 
 class _Group:
@@ -63,7 +64,7 @@ def recording_launches(recorder: Recorder) -> Iterator[None]:
             return run(self, *arguments, grid=frozen, warmup=False, **options)
 
         with _disable_current_modes(), torch._C.DisableTorchFunction():
-            result = run(self, *args, grid=frozen, warmup=False, **keywords)
+            result = handed_over(run, self, *args, grid=frozen, warmup=False, **keywords)
         recorder.tape.steps.append(launch)
         return result
 

@@ -10,6 +10,7 @@ from cacheon.engine.worker.backends.recording import operators
 from cacheon.engine.worker.backends.recording.faults import Violation
 from cacheon.engine.worker.backends.recording.memory import Memory, storage_key
 from cacheon.engine.worker.backends.recording.tape import Tape, tensors_of
+from cacheon.engine.worker.blame import handed_over
 
 
 class Recorder(TorchDispatchMode):
@@ -56,7 +57,7 @@ class Recorder(TorchDispatchMode):
         if name in operators.READS:
             if live and not self.trusted:
                 raise self.refuse(self._read(name))
-            return func(*args, **keywords)
+            return handed_over(func, *args, **keywords)
         if live:
             self._check(func, name, args, keywords, inputs)
         body = operators.python_body(func)
@@ -64,8 +65,8 @@ class Recorder(TorchDispatchMode):
             # What it is made of is recorded instead: first so that reads inside are seen,
             # then so that no Python of the candidate runs at replay.
             with self:
-                return body(*args, **keywords)
-        result = func(*args, **keywords)
+                return handed_over(body, *args, **keywords)
+        result = handed_over(func, *args, **keywords)
         self._note(func, name, args, keywords, inputs, live, result)
         return result
 
@@ -83,7 +84,7 @@ class Recorder(TorchDispatchMode):
         inputs: list[torch.Tensor],
     ) -> Any:
         fresh = [tensor for tensor in inputs if not self.memory.knows(storage_key(tensor))]
-        result = func(*args, **keywords)
+        result = handed_over(func, *args, **keywords)
         for tensor in fresh + (tensors_of(result) if fresh else []):
             self.memory.host(tensor, constant=True)
         return result

@@ -11,6 +11,7 @@ from cacheon.engine.worker.backends.recording.launches import recording_launches
 from cacheon.engine.worker.backends.recording.memory import Memory
 from cacheon.engine.worker.backends.recording.recorder import Recorder
 from cacheon.engine.worker.backends.recording.tape import Tape
+from cacheon.engine.worker.blame import handed_over
 
 
 class Recording:
@@ -38,7 +39,7 @@ class Recording:
                 stack.enter_context(guarding_groups(recorder))
                 stack.enter_context(recorder)
                 stack.enter_context(Guard(recorder))
-                result = function(*args)
+                result = handed_over(function, *args)
             if recorder.first is not None:
                 raise recorder.first
             return result
