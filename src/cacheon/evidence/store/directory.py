@@ -16,15 +16,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from cacheon.evidence.store.errors import PointerTaken, StoreFailed, StoreRefused
+from cacheon.evidence.store.errors import PointerTaken, StoreRefused, failing
 from cacheon.evidence.store.files import TMP, publish, read, read_file, reopened
-from cacheon.evidence.store.layout import BLOBS, POINTERS, check_format, make_root
+from cacheon.evidence.store.layout import (
+    BLOBS,
+    POINTERS,
+    blob_room,
+    check_format,
+    is_kind,
+    is_name,
+    make_root,
+)
 from cacheon.evidence.store.limits import LIMITS, Limits
 from cacheon.evidence.store.rooms import Rooms
 from cacheon.records.digest import is_digest, sha256
 
-_KIND = re.compile(r"\A[a-z]{1,32}\Z")
-_NAME = re.compile(r"\A[0-9a-f]{64}(-[0-9a-f]{64}){0,2}\Z")
 _POINTER = 65
 
 
@@ -45,7 +51,7 @@ class DirectoryStore:
 
         Without `fsync` nothing is durable before the system writes it: for measuring.
         Refused with `not-a-store`; raises StoreFailed."""
-        with _failing(path):
+        with failing(path):
             if create:
                 make_root(path, fsync=fsync)
             try:
@@ -85,7 +91,7 @@ class DirectoryStore:
         if len(data) > most:
             raise self._refused("too-large", "", f"at most {most} bytes", f"{len(data)}")
         digest = sha256(data)
-        room = _room(digest)
+        room = blob_room(digest)
         with self.locked(fcntl.LOCK_SH):
             self.rooms.make(room)
             if not self._kept(room, digest, data):
@@ -104,8 +110,8 @@ class DirectoryStore:
         """`port.Store.get`."""
         self._check_digest(digest)
         most = self._limits.record_bytes if limit is None else limit
-        with _failing(self.rooms.root):
-            data = read_file(self.rooms, _room(digest), digest, most)
+        with failing(self.rooms.root):
+            data = read_file(self.rooms, blob_room(digest), digest, most)
         if sha256(data) != digest:
             raise self._refused("corrupt", digest, "the bytes of this digest", "others")
         return data
@@ -113,16 +119,16 @@ class DirectoryStore:
     def has(self, digest: str) -> bool:
         """`port.Store.has`."""
         self._check_digest(digest)
-        with _failing(self.rooms.root):
+        with failing(self.rooms.root):
             try:
-                os.stat(digest, dir_fd=self.rooms.get(_room(digest)), follow_symlinks=False)
+                os.stat(digest, dir_fd=self.rooms.get(blob_room(digest)), follow_symlinks=False)
             except FileNotFoundError:
                 return False
         return True
 
     def digests(self) -> Iterator[str]:
         """`port.Store.digests`."""
-        with _failing(self.rooms.root):
+        with failing(self.rooms.root):
             for prefix in self._names(BLOBS):
                 if re.fullmatch("[0-9a-f]{2}", prefix):
                     for name in self._names(f"{BLOBS}/{prefix}"):
@@ -145,7 +151,7 @@ class DirectoryStore:
     def pointer(self, kind: str, name: str) -> str | None:
         """`port.Store.pointer`."""
         room = self._pointer_room(kind, name)
-        with _failing(self.rooms.root):
+        with failing(self.rooms.root):
             try:
                 return self._pointed(room, name)
             except StoreRefused as error:
@@ -153,30 +159,32 @@ class DirectoryStore:
                     raise
         return None
 
-    def pointers(self, kind: str) -> Iterator[tuple[str, str]]:
-        """`port.Store.pointers`."""
+    def names(self, kind: str) -> Iterator[str]:
+        """`port.Store.names`."""
         room = self._pointer_room(kind)
-        with _failing(self.rooms.root):
-            for name in self._names(room):
-                if _NAME.match(name):
-                    yield name, self._pointed(room, name)
+        with failing(self.rooms.root):
+            yield from (name for name in self._names(room) if is_name(name))
 
     def kinds(self) -> Iterator[str]:
         """`port.Store.kinds`."""
-        with _failing(self.rooms.root):
-            yield from (name for name in self._names(POINTERS) if _KIND.match(name))
+        with failing(self.rooms.root):
+            yield from (name for name in self._names(POINTERS) if is_kind(name))
 
     @contextlib.contextmanager
     def locked(self, how: int) -> Iterator[None]:
         """Publishers share the lock of tmp, a sweep has it alone. Errors of the system
         become StoreFailed."""
-        with _failing(self.rooms.root):
+        with failing(self.rooms.root):
             tmp = self.rooms.make(TMP)
             fcntl.flock(tmp, how)
             try:
                 yield
             finally:
                 fcntl.flock(tmp, fcntl.LOCK_UN)
+
+    def recount(self) -> None:
+        """Count the bytes anew before the next `put`: something was removed."""
+        self._bytes = None
 
     def _kept(self, room: str, digest: str, data: bytes) -> bool:
         """Whether the bytes are in place; then they are made durable, since whoever put
@@ -202,9 +210,9 @@ class DirectoryStore:
         return digest
 
     def _pointer_room(self, kind: str, name: str | None = None) -> str:
-        if not _KIND.match(kind):
+        if not is_kind(kind):
             raise self._refused("not-a-name", "", "a kind in lower-case letters", ascii(kind)[:80])
-        if name is not None and not _NAME.match(name):
+        if name is not None and not is_name(name):
             raise self._refused("not-a-name", "", "one to three digests", ascii(name)[:80])
         return f"{POINTERS}/{kind}"
 
@@ -222,7 +230,9 @@ class DirectoryStore:
         """Bytes of all blobs: counted once, then kept up with."""
         if self._bytes is None:
             self._bytes = sum(
-                os.stat(digest, dir_fd=self.rooms.get(_room(digest)), follow_symlinks=False).st_size
+                os.stat(
+                    digest, dir_fd=self.rooms.get(blob_room(digest)), follow_symlinks=False
+                ).st_size
                 for digest in self.digests()
             )
         return self._bytes
@@ -231,15 +241,3 @@ class DirectoryStore:
         return StoreRefused(
             code, file=str(self.rooms.root), place=place, expected=expected, got=got
         )
-
-
-def _room(digest: str) -> str:
-    return f"{BLOBS}/{digest[:2]}"
-
-
-@contextlib.contextmanager
-def _failing(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StoreFailed(error, str(path)) from error

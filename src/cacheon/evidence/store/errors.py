@@ -22,8 +22,11 @@ The codes are frozen: scripts and reason codes may rely on them.
 | `full` | the file system has no room left (no fault of the bytes) |
 """
 
+import contextlib
 import errno
 import os
+from collections.abc import Iterator
+from pathlib import Path
 
 from cacheon.records.errors import InfrastructureError, InputError
 
@@ -57,3 +60,12 @@ class StoreFailed(InfrastructureError):
         self.code = "full" if error.errno in _FULL else "io"
         said = os.strerror(error.errno or errno.EIO)
         super().__init__(f"{file}: {said}; nothing was decided by this")
+
+
+@contextlib.contextmanager
+def failing(path: Path) -> Iterator[None]:
+    """Errors of the system inside become StoreFailed, about the store in `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreFailed(error, str(path)) from error

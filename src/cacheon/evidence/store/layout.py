@@ -1,6 +1,7 @@
 """The root of a directory store: how it comes to be, and how it is known again."""
 
 import os
+import re
 from pathlib import Path
 
 from cacheon.evidence.store.errors import StoreRefused
@@ -10,6 +11,23 @@ from cacheon.evidence.store.rooms import Rooms
 FORMAT = b"cacheon-store/1\n"
 BLOBS, POINTERS = "blobs", "pointers"
 OWN = frozenset(["format", BLOBS, POINTERS, TMP])
+_KIND = re.compile(r"\A[a-z]{1,32}\Z")
+_NAME = re.compile(r"\A[0-9a-f]{64}(-[0-9a-f]{64}){0,2}\Z")
+
+
+def blob_room(digest: str) -> str:
+    """The directory of a blob, relative to the root."""
+    return f"{BLOBS}/{digest[:2]}"
+
+
+def is_kind(name: str) -> bool:
+    """Whether pointers may be of this kind."""
+    return _KIND.match(name) is not None
+
+
+def is_name(name: str) -> bool:
+    """Whether a pointer may have this name."""
+    return _NAME.match(name) is not None
 
 
 def make_root(root: Path, *, fsync: bool) -> None:

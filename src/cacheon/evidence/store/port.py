@@ -54,8 +54,8 @@ class Store(Protocol):
         """The digest that the pointer names; None where there is none."""
         ...
 
-    def pointers(self, kind: str) -> Iterator[tuple[str, str]]:
-        """Each pointer of a kind and the digest that it names, sorted by name."""
+    def names(self, kind: str) -> Iterator[str]:
+        """The names of all pointers of a kind, sorted."""
         ...
 
     def kinds(self) -> Iterator[str]:
