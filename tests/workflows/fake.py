@@ -47,7 +47,7 @@ class FakeExamination:
     def reseed(self, settings: RunSettings) -> None:
         self.seeds.append(settings.seed)
 
-    def examine(self, request: VariantRequest) -> VariantOutcome:
+    def examine(self, request: VariantRequest, *, last: bool = False) -> VariantOutcome:
         self.requests.append(request)
         said = self.judge(request)
         if isinstance(said, CacheonError):

@@ -28,6 +28,9 @@ class InlineKeeper:
     def end(self, worker: int, hung: bool) -> Ended:
         return Ended(status=0)
 
+    def quiet(self) -> None:
+        """Nothing else runs here."""
+
 
 def run(sock: socket.socket, on_cpu: bool) -> int:
     """Serve the host until it finishes. Returns the exit status."""

@@ -13,6 +13,7 @@ Word = Literal["PASS", "NUMERICAL_PASS", "FAIL", "N/A", "NO_DECISION"]
 Graph = Literal["verified", "NOT_VERIFIED", "not-required"]
 Rehearsal = Literal["", "passed", "failed", "needs-cuda"]
 OrderName = Literal["descending", "ascending"]
+ORDERS: tuple[OrderName, ...] = ("descending", "ascending")
 
 
 class Place(Record):

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 
+from cacheon.engine.outcome import ORDERS, OrderName
 from cacheon.engine.request import Candidate, Progress, RunSettings, VariantRequest
 from cacheon.records.strict import Record
 
@@ -240,6 +241,11 @@ class EndWorker(Ask, tag="end"):
     hung: bool = False
 
 
+class WantQuiet(Ask, tag="want_quiet"):
+    """The device to this grader alone, until it is done. The answer is `Quiet`, once every
+    other grader is done or waits for the same."""
+
+
 class Told(Ask, tag="told"):
     progress: Progress
 
@@ -259,7 +265,7 @@ class Examined(Ask, tag="examined"):
     outcome: bytes
 
 
-AnyAsk = SpawnWorker | EndWorker | Told | Facts | Examined
+AnyAsk = SpawnWorker | EndWorker | WantQuiet | Told | Facts | Examined
 
 
 class Tell(Record, tag_field="tell"):
@@ -274,6 +280,7 @@ class Examine(Tell, tag="examine"):
     request: VariantRequest
     caches: str
     seed: int
+    orders: tuple[OrderName, ...] = ORDERS
 
 
 class Spawned(Tell, tag="spawned"):
@@ -294,11 +301,15 @@ class Ended(Tell, tag="ended"):
     output: Text = ""
 
 
+class Quiet(Tell, tag="quiet"):
+    """Nothing else uses the device."""
+
+
 class Finish(Tell, tag="finish"):
     pass
 
 
-AnyTell = Begin | Examine | Spawned | Ended | Finish
+AnyTell = Begin | Examine | Spawned | Ended | Quiet | Finish
 
 
 # --- the wire ------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ class Examiner(Protocol):
 
     def reseed(self, settings: RunSettings) -> None: ...
 
-    def examine(self, request: VariantRequest) -> VariantOutcome: ...
+    def examine(self, request: VariantRequest, *, last: bool = False) -> VariantOutcome: ...
 
 
 Start = Callable[[RunSettings, Watch], Examiner]
@@ -110,7 +110,7 @@ def verify(
         if all(isinstance(bundle, Unusable) for bundle in bundles):
             return examine_all(bundles, options, settings, None)
         with start(settings, watch) as examiner:
-            return examine_all(bundles, options, settings, examiner)
+            return examine_all(bundles, options, settings, examiner, last=True)
 
 
 def examine_all(
@@ -118,16 +118,21 @@ def examine_all(
     options: Options,
     settings: RunSettings,
     examiner: Examiner | None,
+    *,
+    last: bool = False,
 ) -> RunOutcome:
-    """Examine opened bundles; `examiner` may be None where none of them is usable."""
+    """Examine opened bundles; `examiner` may be None where none of them is usable. `last`:
+    nothing is examined after them."""
     facts: DeviceFacts | None = None
     outcomes = []
+    usable = [bundle for bundle in bundles if isinstance(bundle, Opened)]
     for bundle in bundles:
         if isinstance(bundle, Unusable) or examiner is None:
             outcomes.append(_unusable(bundle))
             continue
         facts = facts or examiner.facts()
-        outcomes.append(_one(bundle, options, settings, facts, examiner))
+        ends = last and bundle is usable[-1]
+        outcomes.append(_one(bundle, options, settings, facts, examiner, ends))
     dtypes = dict.fromkeys(v.dtype for outcome in outcomes for v in outcome.variants)
     return RunOutcome(
         seed=settings.seed,
@@ -153,6 +158,7 @@ def _one(
     settings: RunSettings,
     facts: DeviceFacts,
     examiner: Examiner,
+    last: bool,
 ) -> BundleOutcome:
     """Examine one bundle's rows; what was seen before an error stands beside it."""
     started = time.monotonic()
@@ -161,8 +167,10 @@ def _one(
     left = list(opened_bundle.not_selected)
     error: CacheonError | None = None
     try:
-        for request in _requests(opened_bundle, options, settings, facts, left):
-            variants.append(examiner.examine(request))
+        requests = _requests(opened_bundle, options, settings, facts, left)
+        for request in requests:
+            ends = last and request is requests[-1]
+            variants.append(examiner.examine(request, last=ends))
     except (InputError, InfrastructureError) as caught:
         error = caught
     outcome = BundleOutcome(

@@ -108,6 +108,11 @@ class CallBuffers:
         for name, ring in self.staging.items():
             ring[0].copy_(values[name])
 
+    def stage_everywhere(self, values: Values) -> None:
+        """Put the same values into every row of the staging ring."""
+        for name, ring in self.staging.items():
+            ring.copy_(values[name].unsqueeze(0).expand_as(ring))
+
     def stage_rows(self, bank: Values, picks: torch.Tensor) -> None:
         """Fill every row: row j takes entry picks[j] of the bank, (entries, *shape)."""
         for name, ring in self.staging.items():

@@ -123,6 +123,8 @@ class Bursts:
         case = min(telling, key=lambda i: row_bytes(walk.pages[i].case)) if telling else left[0]
 
         def measure(case: int) -> None:
+            self._lay_ready(case)
+            walk.session.keeper.quiet()
             graph = "capture" in walk.tally(case).stages
             for climb in climbs(walk.session, case, graph):
                 # No line is known: the control must be seen not to climb.
@@ -135,3 +137,12 @@ class Bursts:
                 )
 
         walk.alone(case, measure)
+
+    def _lay_ready(self, case: int) -> None:
+        """Valid inputs for calls and replays whose answers nobody compares: the cases share
+        their staging, and another one's indices may be out of this one's range."""
+        walk, session = self.walk, self.walk.session
+        one = walk.pages[case].case
+        for buffers in (session.eager[case][0], *session.captured[case]):
+            buffers.stage_everywhere(walk.truth.values(one, 0, "growth", 0, "any"))
+        walk.wait()

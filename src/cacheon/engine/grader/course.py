@@ -148,8 +148,7 @@ class Course:
         for layer, buffers in enumerate(walk.session.captured[case]):
             values = walk.truth.values(page.case, layer, f"B{layer}", 0, walk.at_capture)
             buffers.poison(walk.integers(case, f"B{layer}"))
-            for name, ring in buffers.staging.items():
-                ring.copy_(values[name].unsqueeze(0).expand_as(ring))
+            buffers.stage_everywhere(values)
             walk.history[case, layer] = [walk.truth.expected(page.case, layer, values)]
         walk.wait()
         done = walk.session.ask(Capture(case=case), "capture", case)

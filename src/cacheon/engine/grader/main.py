@@ -23,9 +23,11 @@ from cacheon.engine.protocol import (
     Examined,
     Facts,
     ProcessPort,
+    Quiet,
     Spawned,
     SpawnWorker,
     Told,
+    WantQuiet,
     Wire,
 )
 from cacheon.engine.request import Progress, RunSettings
@@ -53,6 +55,12 @@ class HostKeeper:
         if not isinstance(answer, Ended):
             raise InfrastructureError(f"no end: the host said {type(answer).__name__}")
         return answer
+
+    def quiet(self) -> None:
+        self.wire.send(WantQuiet())
+        answer = self.wire.receive()
+        if not isinstance(answer, Quiet):
+            raise InfrastructureError(f"no quiet: the host said {type(answer).__name__}")
 
 
 def run(sock: socket.socket) -> int:
@@ -92,7 +100,7 @@ def _examine(wire: HostWire, keeper: Keeper, settings: RunSettings, tell: Examin
         wire.send(Told(progress=progress))
 
     with torch.no_grad():
-        examiner = Examiner(keeper, tell.request, settings, device, tell.caches, watch)
+        examiner = Examiner(keeper, tell.request, settings, device, tell.caches, watch, tell.orders)
         outcome = examiner.examine()
     seconds = round(time.monotonic() - started, 3)
     return msgspec.msgpack.encode(msgspec.structs.replace(outcome, seconds=seconds))

@@ -4,6 +4,8 @@ import contextlib
 from collections.abc import Callable
 from typing import Protocol
 
+import torch
+
 from cacheon.contract.case import Case
 from cacheon.contract.slots.model import Slot
 from cacheon.engine.grader.buffers import CallBuffers
@@ -30,6 +32,9 @@ from cacheon.engine.request import Budget
 from cacheon.engine.slab import Slab
 from cacheon.records.errors import InfrastructureError
 
+_ROOM = 4
+"""Slabs that must fit into free memory before two orders share a device: each order's own,
+and as much again for what the candidate itself allocates."""
 _LEAVE = 2.0
 """Seconds for a worker to leave by itself; one whose child holds its socket never seems to."""
 
@@ -60,6 +65,11 @@ class Keeper(Protocol):
 
     def end(self, worker: int, hung: bool) -> Ended: ...
 
+    def quiet(self) -> None:
+        """Wait until nothing else of this examination uses the device; it stays so until
+        this grader is done with the variant."""
+        ...
+
 
 class Session:
     """A worker arranged for some cases. `close` must be called once, whatever happens."""
@@ -78,6 +88,9 @@ class Session:
         self.keeper, self.cases, self.budget = keeper, cases, budget
         self.on_cuda = not on_cpu
         self.layout: Layout = lay(slot, cases, larger, rows)
+        if self.on_cuda and _ROOM * self.layout.nbytes > torch.cuda.mem_get_info()[0]:
+            # Two orders side by side would not fit.
+            keeper.quiet()
         self.worker, self.port = keeper.start()
         self._memory: SharedMemfd | MappedDeviceMemory | OwnMemory | None = None
         try:

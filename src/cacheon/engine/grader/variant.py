@@ -1,4 +1,4 @@
-"""One variant, examined: two orders, retries, the control, each failure alone again."""
+"""One variant, examined: its orders, retries, the control, each failure alone again."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -14,15 +14,15 @@ from cacheon.engine.grader.layout import row_bytes
 from cacheon.engine.grader.session import Keeper, Lost, Session
 from cacheon.engine.grader.truth import Truth
 from cacheon.engine.grader.walk import Walk
-from cacheon.engine.outcome import Finding, OrderName, VariantOutcome
+from cacheon.engine.outcome import ORDERS, Finding, OrderName, VariantOutcome
 from cacheon.engine.protocol import Ended
 from cacheon.engine.request import Candidate, Progress, RunSettings, VariantRequest
 from cacheon.engine.verdict import verdict_of
 from cacheon.records.errors import InfrastructureError
 
-ORDERS: tuple[OrderName, ...] = ("descending", "ascending")
-_RING_BYTES = 64 << 20
-"""Staging and log of one call's ring take about this much, where four rows allow it."""
+_RING_SHARE = 128
+"""Staging and log of one call's ring take about this part of the free memory: the deeper,
+the fewer bursts a soak needs."""
 _SHALLOWEST, _DEEPEST, _DEPTH_ON_CPU = 4, 32, 8
 _MOST_LEAVING = 2
 """Workers that may be leaving while others work: each still holds its slab."""
@@ -56,9 +56,10 @@ class Examiner:
         device: torch.device,
         caches: str,
         watch: Callable[[Progress], None],
+        orders: tuple[OrderName, ...] = ORDERS,
     ) -> None:
         self.keeper, self.request, self.settings = keeper, request, settings
-        self.caches, self.watch = caches, watch
+        self.caches, self.watch, self.orders = caches, watch, orders
         self.slot = slot_of(request.slot)
         self.truth = Truth(request.slot, settings.seed, device)
         self.pages = [Page(case) for case in request.cases]
@@ -66,6 +67,9 @@ class Examiner:
         self.deaths_confirmed = False
         self.control_lives: dict[int, str] = {}
         self.done = 0
+        self.ring_bytes = 0
+        if device.type == "cuda":
+            self.ring_bytes = torch.cuda.mem_get_info(device)[0] // _RING_SHARE
         self.leaving: list[Leaving] = []
 
     def examine(self) -> VariantOutcome:
@@ -73,7 +77,7 @@ class Examiner:
         # Largest first, as servers capture at start.
         applicable.sort(key=lambda i: -row_bytes(self.pages[i].case))
         try:
-            for order in ORDERS:
+            for order in self.orders:
                 self._one_order(applicable, order)
             self._each_alone_again(applicable)
         except InfrastructureError as error:
@@ -152,7 +156,7 @@ class Examiner:
     def _depth(self, page: Page) -> int:
         if self.settings.device == "cpu":
             return _DEPTH_ON_CPU
-        return max(_SHALLOWEST, min(_DEEPEST, _RING_BYTES // max(1, row_bytes(page.case))))
+        return max(_SHALLOWEST, min(_DEEPEST, self.ring_bytes // max(1, row_bytes(page.case))))
 
     def _after_a_loss(
         self, left: Sequence[int], order: OrderName, lost: Lost, ended: Ended
@@ -234,7 +238,7 @@ class Examiner:
             page = self.pages[i]
             if not page.failed or not page.comparable:
                 continue
-            order = page.findings[0].order or ORDERS[0]
+            order = page.findings[0].order or self.orders[0]
             single = Page(page.case)
             trial = self._walk([i], order, [single])
             alone = trial.lost is not None or single.failed
@@ -250,7 +254,7 @@ class Examiner:
                 variant=self.request.variant,
                 text=text,
                 done=self.done,
-                total=2 * len(self.pages),
+                total=len(self.orders) * len(self.pages),
             )
         )
 
@@ -261,7 +265,7 @@ class Examiner:
         for page in self.pages:
             # Nothing passes by having been forgotten.
             if page.case.applicable and not page.failed and not page.infrastructure:
-                page.infrastructure = page.complete(ORDERS, request.graph)
+                page.infrastructure = page.complete(self.orders, request.graph)
         rows = tuple(page.row() for page in self.pages)
         verdict = verdict_of(
             rows,

@@ -1,4 +1,8 @@
-"""An examination: the zygote, one grader, and the variants that are put before it."""
+"""An examination: the zygote, its graders, and the variants that are put before them.
+
+On a GPU the two orders of a course are walked side by side, each by a grader of its own;
+elsewhere one grader walks both.
+"""
 
 import contextlib
 import shutil
@@ -9,23 +13,28 @@ from types import TracebackType
 
 import msgspec
 
+from cacheon.engine.host.orders import Role
 from cacheon.engine.host.supervisor import Child, Supervisor
-from cacheon.engine.outcome import VariantOutcome
+from cacheon.engine.joining import joined
+from cacheon.engine.outcome import ORDERS, VariantOutcome
 from cacheon.engine.protocol import (
     TRUSTED_FRAME,
     AnyAsk,
     AnyTell,
     Begin,
     Closed,
+    Ended,
     EndWorker,
     Examine,
     Examined,
     Facts,
     Finish,
     Garbled,
+    Quiet,
     Spawned,
     SpawnWorker,
     Told,
+    WantQuiet,
     Wire,
 )
 from cacheon.engine.request import DeviceFacts, Progress, RunSettings, VariantRequest
@@ -38,6 +47,30 @@ def _nobody(_: Progress) -> None:
     """Nobody watches."""
 
 
+class Lost(Exception):
+    """A grader that can answer no more."""
+
+    def __init__(self, seat: "Seat") -> None:
+        super().__init__()
+        self.seat = seat
+
+
+class Seat:
+    """A grader, and how far it is with the variant before it."""
+
+    def __init__(self, child: Child, settings: RunSettings) -> None:
+        self.child = child
+        self.wire: GraderWire = Wire(child.sock, AnyAsk, limit=TRUSTED_FRAME)
+        self.wire.send(Begin(settings=settings))
+        self.clear()
+
+    def clear(self) -> None:
+        """Nothing is before it."""
+        self.outcome: VariantOutcome | None = None
+        self.wants_quiet = False
+        self.done = 0
+
+
 class Examination:
     """Owns zygote and grader for all bundles of a command.
 
@@ -46,10 +79,10 @@ class Examination:
     def __init__(self, settings: RunSettings, watch: Callable[[Progress], None] = _nobody) -> None:
         self.settings, self.watch = settings, watch
         self._supervisor: Supervisor | None = None
-        self._grader: Child | None = None
-        self._wire: GraderWire | None = None
+        self._seats: list[Seat] = []
         self._facts: Facts | None = None
-        self._spare: Child | None = None
+        self._spares: list[Child] = []
+        self.side_by_side = settings.device == "cuda" and settings.isolation == "process"
         self._directory = ""
 
     def __enter__(self) -> "Examination":
@@ -64,10 +97,10 @@ class Examination:
         traceback: TracebackType | None,
     ) -> None:
         try:
-            if self._wire is not None:
+            for seat in self._seats:
                 with contextlib.suppress(Closed):
-                    self._wire.send(Finish())
-            self._drop_grader()
+                    seat.wire.send(Finish())
+            self._drop_graders()
         finally:
             if self._supervisor is not None:
                 self._supervisor.close()
@@ -76,12 +109,12 @@ class Examination:
     def facts(self) -> DeviceFacts:
         """What the device is. Raises DeviceMissing where CUDA was asked for and is not
         there, InfrastructureError where nothing could be started."""
-        wire = self._grader_wire()
+        seat = self._taken()[0]
         if self._facts is None:
             try:
-                said = self._next(wire, self._patience())
-            except (Closed, Garbled) as error:
-                how = self._drop_grader()
+                said = self._next([seat])[1]
+            except Lost as error:
+                how = self._drop_graders(seat)
                 raise InfrastructureError(f"the grader did not come up: {how}") from error
             if not isinstance(said, Facts):
                 raise InfrastructureError(f"the grader said {type(said).__name__} first")
@@ -105,56 +138,79 @@ class Examination:
         """Take another seed for what is examined from now on; nothing else may differ."""
         self.settings = msgspec.structs.replace(self.settings, seed=settings.seed)
 
-    def examine(self, request: VariantRequest) -> VariantOutcome:
-        """Examine one variant. Raises InfrastructureError where the grader is lost."""
+    def examine(self, request: VariantRequest, *, last: bool = False) -> VariantOutcome:
+        """Examine one variant. `last`: none follows, and nothing is made ready for it.
+        Raises InfrastructureError where a grader is lost."""
         self.facts()
-        wire = self._grader_wire()
         caches = tempfile.mkdtemp(prefix="caches-", dir=self._directory)
+        seats = self._taken()
+        shares = [ORDERS] if len(seats) == 1 else [(order,) for order in ORDERS]
+        seed = self.settings.seed
         try:
-            seed = self.settings.seed
-            wire.send(Examine(request=request, caches=caches, seed=seed))
-            return self._serve(wire, request)
-        except (Closed, Garbled) as error:
-            how = self._drop_grader()
+            for seat, share in zip(seats, shares, strict=True):
+                seat.clear()
+                seat.wire.send(Examine(request=request, caches=caches, seed=seed, orders=share))
+            self._serve(seats, request, last)
+            return joined([seat.outcome for seat in seats if seat.outcome is not None])
+        except (Lost, Closed) as error:
+            how = self._drop_graders(error.seat if isinstance(error, Lost) else None)
             raise InfrastructureError(f"the grader was lost: {how}") from error
         finally:
             self._end_workers()
             shutil.rmtree(caches, ignore_errors=True)
 
-    # --- the grader's wishes ---------------------------------------------------------------
+    # --- the graders' wishes ---------------------------------------------------------------
 
-    def _serve(self, wire: GraderWire, request: VariantRequest) -> VariantOutcome:
+    def _serve(self, seats: list[Seat], request: VariantRequest, last: bool) -> None:
+        """Until every grader has its outcome."""
+        while busy := [seat for seat in seats if seat.outcome is None]:
+            self._do(seats, *self._next(busy), request)
+            busy = [seat for seat in busy if seat.outcome is None]
+            if busy and all(seat.wants_quiet for seat in busy):
+                busy[0].wants_quiet = False
+                busy[0].wire.send(Quiet())
+            if not last and any(seat.outcome or seat.wants_quiet for seat in seats):
+                self._make_ready()
+
+    def _do(self, seats: list[Seat], seat: Seat, said: AnyAsk, request: VariantRequest) -> None:
+        """What one of the graders wishes."""
         supervisor = self._running()
-        while True:
-            said = self._next(wire, self._patience())
-            match said:
-                case SpawnWorker():
-                    child = self._worker()
-                    wire.send(Spawned(worker=child.pid), (child.sock.fileno(),))
-                    child.sock.close()
-                case EndWorker():
-                    root = str(Path(request.candidate.root))
-                    wire.send(supervisor.end(said.worker, root=root, hung=said.hung))
-                case Told():
-                    self.watch(said.progress)
-                case Examined():
-                    return msgspec.msgpack.decode(said.outcome, type=VariantOutcome)
-                case _:
-                    raise InfrastructureError(f"the grader said {type(said).__name__}")
+        match said:
+            case SpawnWorker():
+                child = self._spares.pop(0) if self._spares else supervisor.fork("worker")
+                seat.wire.send(Spawned(worker=child.pid), (child.sock.fileno(),))
+                child.sock.close()
+            case EndWorker():
+                root = str(Path(request.candidate.root))
+                seat.wire.send(supervisor.end(said.worker, root=root, hung=said.hung))
+            case WantQuiet():
+                seat.wants_quiet = True
+            case Told():
+                seat.done = said.progress.done
+                done = sum(each.done for each in seats)
+                total = len(seats) * said.progress.total
+                self.watch(msgspec.structs.replace(said.progress, done=done, total=total))
+            case Examined():
+                seat.outcome = msgspec.msgpack.decode(said.outcome, type=VariantOutcome)
+            case Facts():
+                if said.error:
+                    raise InfrastructureError(f"a second grader has no device: {said.error}")
+            case _:
+                raise InfrastructureError(f"the grader said {type(said).__name__}")
 
-    def _worker(self) -> Child:
-        """A worker; on a GPU one that was started before, while a context took its time."""
-        supervisor = self._running()
-        child, self._spare = self._spare or supervisor.fork("worker"), None
-        if self.settings.device == "cuda" and self.settings.isolation == "process":
-            self._spare = supervisor.fork("worker")
-        return child
-
-    def _next(self, wire: GraderWire, seconds: float) -> AnyAsk:
-        if not self._running().pump(wire, seconds):
-            how = self._drop_grader()
-            raise InfrastructureError(f"the grader said nothing for {seconds:g} s: {how}")
-        return wire.receive(seconds)
+    def _next(self, seats: list[Seat]) -> tuple[Seat, AnyAsk]:
+        """The next wish of any of these graders. Raises Lost where one is gone,
+        InfrastructureError where none says anything for longer than it may."""
+        seconds = self._patience()
+        ready = self._running().pump([seat.wire for seat in seats], seconds)
+        for seat in seats:
+            if seat.wire in ready:
+                try:
+                    return seat, seat.wire.receive(seconds)
+                except (Closed, Garbled) as error:
+                    raise Lost(seat) from error
+        how = self._drop_graders(seats[0])
+        raise InfrastructureError(f"the grader said nothing for {seconds:g} s: {how}")
 
     def _patience(self) -> float:
         """Longer than any command that the grader itself waits for."""
@@ -167,44 +223,56 @@ class Examination:
             raise InfrastructureError("the examination has not begun")
         return self._supervisor
 
-    def _grader_wire(self) -> GraderWire:
-        if self._wire is None:
+    def _taken(self) -> list[Seat]:
+        """The graders, started where they are not there."""
+        if not self._seats:
             supervisor = self._running()
-            missing = supervisor.ready().missing
-            if "torch" in missing:
+            if "torch" in supervisor.ready().missing:
                 raise DeviceMissing(
                     place="torch",
                     expected="an installed torch (pip install 'cacheon[engine]')",
                     got="none",
                 )
-            inline = self.settings.isolation == "inline"
-            self._grader = supervisor.fork("inline" if inline else "grader")
-            self._wire = Wire(self._grader.sock, AnyAsk, limit=TRUSTED_FRAME)
-            self._wire.send(Begin(settings=self.settings))
-            if self.settings.device == "cuda" and not inline and self._spare is None:
-                self._spare = supervisor.fork("worker")
+            role: Role = "inline" if self.settings.isolation == "inline" else "grader"
             self._facts = None
-        return self._wire
+            for _ in range(len(ORDERS) if self.side_by_side else 1):
+                self._seats.append(Seat(supervisor.fork(role), self.settings))
+            self._make_ready()
+        return self._seats
 
-    def _drop_grader(self) -> str:
-        """End the grader; the next examination gets a fresh one. How it ended."""
-        if self._grader is None or self._wire is None:
-            return "it was not there"
-        ended = self._running().end(self._grader.pid)
-        self._wire.close()
-        self._grader = self._wire = None
-        if ended.killed:
-            return "it had to be killed"
-        last = ended.output.strip().splitlines()
-        said = f"; it said: {last[-1][:300]}" if last else ""
-        if ended.signal >= 0:
-            return f"it died by signal {ended.signal}{said}"
-        return f"it left with status {ended.status}{said}"
+    def _make_ready(self) -> None:
+        """On a GPU workers are started before they are asked for: a device context takes
+        its time."""
+        while self.side_by_side and len(self._spares) < len(ORDERS):
+            self._spares.append(self._running().fork("worker"))
+
+    def _drop_graders(self, culprit: Seat | None = None) -> str:
+        """End the graders; the next examination gets fresh ones. How the culprit, or else
+        the first, ended."""
+        seats, self._seats = self._seats, []
+        how = "it was not there"
+        for seat in seats:
+            ended = self._running().end(seat.child.pid)
+            seat.wire.close()
+            if seat is (culprit or seats[0]):
+                how = _how(ended)
+        return how
 
     def _end_workers(self) -> None:
         supervisor = self._running()
         for pid in list(supervisor.children):
-            kept = [child.pid for child in (self._grader, self._spare) if child is not None]
+            kept = {child.pid for child in (*self._spares, *(seat.child for seat in self._seats))}
             if pid not in kept:
                 with contextlib.suppress(InfrastructureError):
                     supervisor.end(pid)
+
+
+def _how(ended: Ended) -> str:
+    """How a grader ended, in words."""
+    if ended.killed:
+        return "it had to be killed"
+    last = ended.output.strip().splitlines()
+    said = f"; it said: {last[-1][:300]}" if last else ""
+    if ended.signal >= 0:
+        return f"it died by signal {ended.signal}{said}"
+    return f"it left with status {ended.status}{said}"

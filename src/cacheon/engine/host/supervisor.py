@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from cacheon.engine import processes
@@ -150,12 +151,16 @@ class Supervisor:
             output=child.output.text(),
         )
 
-    def pump(self, grader: Wire[AnyTell, AnyAsk], seconds: float) -> bool:
-        """Drain every output until the grader has something to say; False on time out."""
+    def pump(
+        self, graders: Sequence[Wire[AnyTell, AnyAsk]], seconds: float
+    ) -> list[Wire[AnyTell, AnyAsk]]:
+        """Drain every output until a grader has something to say: those that have; none on
+        time out."""
         deadline = time.monotonic() + seconds
         while True:
             poll = select.poll()
-            poll.register(grader.sock, select.POLLIN)
+            for grader in graders:
+                poll.register(grader.sock, select.POLLIN)
             outputs = {c.output.descriptor: c.output for c in self.children.values()}
             outputs[self.errors.descriptor] = self.errors
             for descriptor in outputs:
@@ -163,12 +168,13 @@ class Supervisor:
             left = deadline - time.monotonic()
             events = dict(poll.poll(max(0.0, left) * 1000))
             if not events:
-                return False
+                return []
             for descriptor in events.keys() & outputs.keys():
                 if not outputs[descriptor].drain():
                     self._forget(descriptor)
-            if grader.sock.fileno() in events:
-                return True
+            ready = [grader for grader in graders if grader.sock.fileno() in events]
+            if ready:
+                return ready
 
     def close(self) -> None:
         """End every child and the zygote itself."""
