@@ -1,0 +1,128 @@
+"""What is bound, what is set aside and by which code."""
+
+import msgspec
+import pytest
+from tests.paper.evidence.deciding.world import (
+    CASES,
+    FIRST,
+    KEYS,
+    RUNS,
+    WANTED,
+    a_delivery,
+    a_row,
+    bound,
+    digest_of,
+    required_case,
+    rows_of,
+)
+
+from cacheon.evidence.binding import Delivered, Row, bind
+from cacheon.evidence.grade import SetAside
+from cacheon.evidence.observation import Observation
+from cacheon.records.digest import sha256
+
+OTHER = sha256(b"other")
+CHANGED = {
+    "other-requirement": {"requirement": OTHER},
+    "other-nonce": {"nonce": OTHER},
+    "other-run": {"run": OTHER},
+    "other-launch": {"launch": OTHER},
+    "other-bundle": {"bundle": OTHER},
+    "not-required": {"case": OTHER},
+    "other-case": {"descriptor": CASES[1].descriptor},
+    "rehearsal": {"backend": "rehearsal"},
+    "isolation": {"isolation": "inline"},
+}
+
+
+def test_rows_that_fit_are_bound_sorted_and_nothing_is_set_aside() -> None:
+    rows = rows_of()
+    got = bound(a_delivery(rows))
+    assert got.set_aside == ()
+    (delivered,) = got.deliveries
+    assert delivered == a_delivery(rows)._replace(rows=delivered.rows)
+    assert [row.digest for row in delivered.rows] == sorted(digest_of(row) for row in rows)
+    assert {row.digest: row.observation for row in delivered.rows} == {
+        digest_of(row): row for row in rows
+    }
+
+
+@pytest.mark.parametrize("code", CHANGED)
+def test_a_row_of_something_else_is_set_aside(code: str) -> None:
+    row = msgspec.structs.replace(a_row(FIRST), **CHANGED[code])
+    got = bound(a_delivery([row, a_row(CASES[1])]))
+    assert got.set_aside == (SetAside(what=digest_of(row), code=code),)
+    assert [each.observation.case for each in got.deliveries[0].rows] == [CASES[1].case]
+
+
+@pytest.mark.parametrize("code", CHANGED)
+def test_the_first_mismatch_names_it(code: str) -> None:
+    codes = list(CHANGED)
+    changes = [CHANGED[name] for name in reversed(codes[codes.index(code) :])]
+    row = a_row(FIRST)
+    for change in changes:
+        row = msgspec.structs.replace(row, **change)
+    assert [aside.code for aside in bound(a_delivery([row])).set_aside] == [code]
+
+
+def test_a_descriptor_is_held_against_the_required_one() -> None:
+    # The pair fits itself, and is of a case that nobody asked for.
+    foreign = required_case("norm.rmsnorm", "default", 7)
+    assert bound(a_delivery([a_row(foreign)])).set_aside[0].code == "not-required"
+
+
+def of_delivery(**changes: str) -> Delivered:
+    made = a_delivery(rows_of())
+    return made._replace(delivery=msgspec.structs.replace(made.delivery, **changes))
+
+
+@pytest.mark.parametrize(
+    ("offered", "code"),
+    [
+        (of_delivery()._replace(signer=KEYS[3]), "key-not-pinned"),
+        (of_delivery(observer=KEYS[3])._replace(signer=KEYS[3]), "key-not-pinned"),
+        (of_delivery(observer=KEYS[1]), "other-observer"),
+        (of_delivery(requirement=OTHER), "other-requirement"),
+        (of_delivery(nonce=OTHER), "other-nonce"),
+        (of_delivery(launch=OTHER), "other-launch"),
+    ],
+)
+def test_a_delivery_of_something_else_is_set_aside_whole(offered: Delivered, code: str) -> None:
+    got = bind(WANTED, digest_of(WANTED), [offered])
+    assert got.deliveries == ()
+    assert got.set_aside == (SetAside(what=offered.digest, code=code),)
+
+
+def test_what_one_delivery_cannot_bind_another_can() -> None:
+    # An unpinned key that lists a pinned one's rows takes nothing from them.
+    good, bad = a_delivery(rows_of()), a_delivery(rows_of(), key=KEYS[3])
+    assert bound(bad, good).deliveries == bound(good).deliveries
+
+
+def test_the_same_bytes_twice_are_one() -> None:
+    row = a_row(FIRST)
+    made = a_delivery([row])
+    doubled = made._replace(rows=made.rows * 2, missing=(OTHER, OTHER))
+    (delivered,) = bound(doubled, doubled).deliveries
+    assert delivered.rows == (Row(digest_of(row), row),)
+    assert delivered.missing == (OTHER,)
+
+
+def test_order_changes_nothing() -> None:
+    rows = rows_of()
+    lost = [sha256(b"1"), sha256(b"2"), sha256(b"3")]
+    aside: list[Observation] = [
+        msgspec.structs.replace(a_row(FIRST), nonce=sha256(bytes([number]))) for number in range(5)
+    ]
+    one = a_delivery([*rows, *aside], lost=lost)
+    two = a_delivery(rows_of(run=RUNS[1]), key=KEYS[1], run=RUNS[1])
+    turned = one._replace(rows=one.rows[::-1], missing=one.missing[::-1])
+    got = bound(one, two)
+    assert got == bound(two, turned)
+    assert [each.signer for each in got.deliveries] == sorted([KEYS[0], KEYS[1]])
+    assert [each.what for each in got.set_aside] == sorted(map(digest_of, aside))
+
+
+def test_two_deliveries_of_one_key_are_both_looked_at() -> None:
+    one, two = a_delivery(rows_of()), a_delivery(rows_of(run=RUNS[1]), run=RUNS[1])
+    assert len(bound(one, two).deliveries) == 2

@@ -1,0 +1,57 @@
+"""The table of reason codes is whole, ordered and frozen."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cacheon.evidence import reasons, refusals
+from cacheon.evidence.reasons import RANK, REASONS, reason_code
+from cacheon.records.errors import InputError
+
+FROZEN = {
+    "FAIL": """
+        applicability-differs failed-eager failed-capture failed-replay compilation-not-approved
+        contradiction domain-not-covered no-applicable-case
+    """,
+    "NO_DECISION": """
+        requirement-missing requirement-unsound no-evidence member-missing variant-missing
+        case-missing observation-missing incomplete row-incoherent graph-differs rank-missing
+        order-missing stage-missing replay-count soak-count probe-missing delivered-twice quorum
+    """,
+    "PASS": "every-case-shown",
+}
+
+
+@pytest.mark.parametrize("leads", FROZEN)
+def test_codes_that_decide_are_frozen_in_their_order(leads: str) -> None:
+    assert [code for code, row in REASONS.items() if row.leads == leads] == FROZEN[leads].split()
+
+
+def test_every_code_says_what_it_means_and_what_to_do() -> None:
+    for code, row in REASONS.items():
+        assert row.code == code and re.fullmatch(r"[a-z]+(-[a-z]+)*", code)
+        assert row.title and not row.title.endswith(".")
+        assert row.remedy.endswith(".")
+        assert reason_code(code) is row
+
+
+def test_no_code_stands_twice() -> None:
+    # A second row of one code would replace the first, and keep its gravity.
+    source = "".join(Path(module.__file__).read_text() for module in (reasons, refusals))
+    written = re.findall(r'^    \(\s*"([a-z-]+)",', source, re.MULTILINE)
+    assert sorted(written) == sorted(REASONS)
+    titles = [row.title for row in REASONS.values()]
+    assert len(set(titles)) == len(titles)
+    assert list(RANK) == list(REASONS) and list(RANK.values()) == list(range(len(RANK)))
+
+
+def test_what_fails_leads_what_decides_nothing() -> None:
+    order = ["FAIL", "NO_DECISION", "PASS", "set-aside", "refused"]
+    said = [order.index(REASONS[code].leads) for code in sorted(RANK, key=RANK.__getitem__)]
+    assert said == sorted(said)
+
+
+def test_an_unknown_code_is_an_input_error() -> None:
+    with pytest.raises(InputError, match="expected a reason code, got 'no-such'"):
+        reason_code("no-such")
