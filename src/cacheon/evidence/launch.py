@@ -1,10 +1,10 @@
 """The machine and the software that will run: what a requirement binds and `observe` checks."""
 
-from typing import Literal
+from typing import Final, Literal
 
 from cacheon.records.strict import Record
 
-LAUNCH = "cacheon/launch/1"
+LAUNCH: Final = "cacheon/launch/1"
 
 
 class DeviceIdentity(Record):

@@ -4,7 +4,7 @@ The authority writes it from the arena, the catalogue and the manifest alone, ne
 an observer's report (source: the specification, «Declaration is not proof»).
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -13,7 +13,7 @@ from cacheon.evidence.launch import Launch
 from cacheon.records.digest import Digest
 from cacheon.records.strict import Record
 
-REQUIREMENT = "cacheon/requirement/1"
+REQUIREMENT: Final = "cacheon/requirement/1"
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
@@ -48,7 +48,9 @@ class RequiredCase(Record):
 
 class RequiredVariant(Record):
     """One selected row of the manifest and every case that it must answer for. `covered`:
-    the cases cover its domain; else `missing` says what is not."""
+    the cases cover its domain; else `missing` says what is not. `larger`: base dimensions of
+    the larger call that the perturbation makes, within the published limits; its choices are
+    those of the applicable case with the most work. Empty where no case applies."""
 
     slot: str
     variant: str
@@ -59,6 +61,7 @@ class RequiredVariant(Record):
     covered: bool
     missing: tuple[str, ...]
     cases: tuple[RequiredCase, ...]
+    larger: dict[str, int] = {}
 
 
 class Observer(Record):
