@@ -13,7 +13,7 @@ class Limits(Record):
     total_bytes: int = 16 << 30
     """All blobs of a store together. Writers that run at once each count what they found
     when they began, so that a store may exceed it by what the others then wrote."""
-    signatures: int = 32
+    signatures: int = 16
     """Signatures of one envelope: each costs a verification for each pinned key."""
     log_entries: int = 1_000_000
     """Entries of one log, and checkpoints of one log."""
