@@ -1,12 +1,12 @@
 """What an observer hands over: the digests of everything one run saw, signed once."""
 
-from typing import Literal
+from typing import Final, Literal
 
 from cacheon.records.digest import Digest
 from cacheon.records.strict import Record
 
-DELIVERY = "cacheon/delivery/1"
-DELIVERY_TYPE = "application/vnd.cacheon.delivery+json"
+DELIVERY: Final = "cacheon/delivery/1"
+DELIVERY_TYPE: Final = "application/vnd.cacheon.delivery+json"
 
 
 class Delivery(Record):

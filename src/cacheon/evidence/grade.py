@@ -1,12 +1,12 @@
 """A decision, every reason for it, and the digests of all that it rests on."""
 
-from typing import Literal
+from typing import Final, Literal
 
 from cacheon.evidence.requirement import Policy
 from cacheon.records.digest import Digest
 from cacheon.records.strict import Record
 
-GRADE = "cacheon/grade/1"
+GRADE: Final = "cacheon/grade/1"
 Decision = Literal["PASS", "FAIL", "NO_DECISION"]
 
 

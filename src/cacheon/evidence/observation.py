@@ -1,6 +1,6 @@
 """What one observer saw of one required case. Raw: there is no field for a verdict."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -8,7 +8,7 @@ from cacheon.evidence.case import CaseDescriptor
 from cacheon.records.digest import Digest
 from cacheon.records.strict import Record
 
-OBSERVATION = "cacheon/observation/1"
+OBSERVATION: Final = "cacheon/observation/1"
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Stage = Literal[
     "load", "prepare", "warmup", "eager", "capture", "replay", "perturb", "burst", "soak"
