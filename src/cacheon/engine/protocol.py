@@ -5,6 +5,7 @@ messages below. What a worker says after it has loaded a candidate is data: ever
 and every container has a limit, and nothing is ever unpickled.
 """
 
+import os
 import select
 import socket
 import time
@@ -333,11 +334,15 @@ class TooSlow(Exception):
 class Wire(Generic[Out, In]):
     """Frames over one stream socket. Not shared between threads.
 
-    After `Garbled` or `TooSlow` the stream is out of step and must be closed.
+    After `Garbled` or `TooSlow` the stream is out of step and must be closed. Descriptors
+    are taken only where `passing`: a candidate could fill our table with them.
     """
 
-    def __init__(self, sock: socket.socket, incoming: Any, *, limit: int) -> None:
+    def __init__(
+        self, sock: socket.socket, incoming: Any, *, limit: int, passing: bool = True
+    ) -> None:
         self.sock = sock
+        self._passing = passing
         self._decoder = msgspec.msgpack.Decoder(incoming)
         self._encoder = msgspec.msgpack.Encoder()
         self._limit = limit
@@ -367,13 +372,23 @@ class Wire(Generic[Out, In]):
                     return self._decode(body)
             self._wait(deadline)
             try:
-                chunk, descriptors, _, _ = socket.recv_fds(self.sock, 1 << 16, 4)
+                chunk = self._read()
             except OSError as error:
                 raise Closed(str(error)) from error
-            self._descriptors += descriptors
             if not chunk:
                 raise Closed("end of stream")
             self._pending += chunk
+
+    def _read(self) -> bytes:
+        if not self._passing:
+            # What comes along is closed by the kernel.
+            return self.sock.recv(1 << 16)
+        chunk, descriptors, _, _ = socket.recv_fds(self.sock, 1 << 16, 4)
+        for descriptor in descriptors:
+            # `recv_fds` drops its flags, MSG_CMSG_CLOEXEC among them.
+            os.set_inheritable(descriptor, False)
+        self._descriptors += descriptors
+        return chunk
 
     def _wait(self, deadline: float | None) -> None:
         poll = select.poll()
@@ -397,6 +412,8 @@ class Wire(Generic[Out, In]):
 
     def close(self) -> None:
         self.sock.close()
+        while self._descriptors:
+            os.close(self._descriptors.pop())
 
 
 class Port(Protocol):
@@ -410,7 +427,13 @@ class ProcessPort:
     """A worker in a process of its own."""
 
     def __init__(self, sock: socket.socket) -> None:
-        self.wire: Wire[AnyCommand, AnyReply] = Wire(sock, AnyReply, limit=WORKER_FRAME)
+        self.wire: Wire[AnyCommand, AnyReply] = Wire(
+            sock, AnyReply, limit=WORKER_FRAME, passing=False
+        )
+
+    def greeting(self, seconds: float) -> AnyReply:
+        """What a worker says once, when it is up."""
+        return self.wire.receive(seconds)
 
     def ask(
         self, command: AnyCommand, seconds: float, descriptors: tuple[int, ...] = ()

@@ -35,6 +35,8 @@ from cacheon.records.errors import InfrastructureError
 _ROOM = 4
 """Slabs that must fit into free memory before two orders share a device: each order's own,
 and as much again for what the candidate itself allocates."""
+_COMES_UP = 60.0
+"""Seconds for a worker to make its device context."""
 _LEAVE = 2.0
 """Seconds for a worker to leave by itself; one whose child holds its socket never seems to."""
 
@@ -104,6 +106,8 @@ class Session:
     def _open(self, on_cpu: bool) -> None:
         nbytes = self.layout.nbytes
         port = self.port
+        if isinstance(port, ProcessPort):
+            self._trusting(lambda: port.greeting(_COMES_UP))
         if isinstance(port, ProcessPort) and on_cpu:
             memfd = SharedMemfd(nbytes)
             self._memory = memfd

@@ -5,6 +5,7 @@ elsewhere one grader walks both.
 """
 
 import contextlib
+import select
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -39,6 +40,9 @@ from cacheon.engine.protocol import (
 )
 from cacheon.engine.request import DeviceFacts, Progress, RunSettings, VariantRequest
 from cacheon.records.errors import DeviceMissing, InfrastructureError
+
+_COMES_UP = 10.0
+"""Seconds for a worker that is started ahead, before others go on without it."""
 
 GraderWire = Wire[AnyTell, AnyAsk]
 
@@ -82,6 +86,7 @@ class Examination:
         self._seats: list[Seat] = []
         self._facts: Facts | None = None
         self._spares: list[Child] = []
+        self._last = False
         self.side_by_side = settings.device == "cuda" and settings.isolation == "process"
         self._directory = ""
 
@@ -150,7 +155,8 @@ class Examination:
             for seat, share in zip(seats, shares, strict=True):
                 seat.clear()
                 seat.wire.send(Examine(request=request, caches=caches, seed=seed, orders=share))
-            self._serve(seats, request, last)
+            self._last = last
+            self._serve(seats, request)
             return joined([seat.outcome for seat in seats if seat.outcome is not None])
         except (Lost, Closed) as error:
             how = self._drop_graders(error.seat if isinstance(error, Lost) else None)
@@ -161,16 +167,15 @@ class Examination:
 
     # --- the graders' wishes ---------------------------------------------------------------
 
-    def _serve(self, seats: list[Seat], request: VariantRequest, last: bool) -> None:
+    def _serve(self, seats: list[Seat], request: VariantRequest) -> None:
         """Until every grader has its outcome."""
         while busy := [seat for seat in seats if seat.outcome is None]:
             self._do(seats, *self._next(busy), request)
             busy = [seat for seat in busy if seat.outcome is None]
             if busy and all(seat.wants_quiet for seat in busy):
+                self._wait_for_spares()
                 busy[0].wants_quiet = False
                 busy[0].wire.send(Quiet())
-            if not last and any(seat.outcome or seat.wants_quiet for seat in seats):
-                self._make_ready()
 
     def _do(self, seats: list[Seat], seat: Seat, said: AnyAsk, request: VariantRequest) -> None:
         """What one of the graders wishes."""
@@ -180,6 +185,8 @@ class Examination:
                 child = self._spares.pop(0) if self._spares else supervisor.fork("worker")
                 seat.wire.send(Spawned(worker=child.pid), (child.sock.fileno(),))
                 child.sock.close()
+                if not self._spares and not self._last:
+                    self._make_ready()
             case EndWorker():
                 root = str(Path(request.candidate.root))
                 seat.wire.send(supervisor.end(said.worker, root=root, hung=said.hung))
@@ -245,6 +252,12 @@ class Examination:
         its time."""
         while self.side_by_side and len(self._spares) < len(ORDERS):
             self._spares.append(self._running().fork("worker"))
+
+    def _wait_for_spares(self) -> None:
+        """Until those that are started ahead have their contexts: memory must not climb by
+        them while it is measured. One that never says so is seen when it is used."""
+        for child in self._spares:
+            select.select([child.sock], [], [], _COMES_UP)
 
     def _drop_graders(self, culprit: Seat | None = None) -> str:
         """End the graders; the next examination gets fresh ones. How the culprit, or else

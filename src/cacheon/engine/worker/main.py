@@ -14,6 +14,7 @@ from cacheon.engine.protocol import (
     AnyCommand,
     AnyReply,
     Closed,
+    Done,
     MakeSlab,
     Stop,
     Wire,
@@ -35,6 +36,8 @@ def run(sock: socket.socket, on_cpu: bool) -> int:
     wire: Wire[AnyReply, AnyCommand] = Wire(sock, AnyCommand, limit=TRUSTED_FRAME)
     harness = None if on_cpu else Harness(choose(on_cpu=False))
     try:
+        # Whoever looks at the socket sees that this worker is up, and allocates no more.
+        wire.send(Done())
         while True:
             command = wire.receive()
             if isinstance(command, Stop):
