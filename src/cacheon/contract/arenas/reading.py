@@ -1,7 +1,7 @@
 """An arena's file, read as data: one clear line for everything that does not fit."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from cacheon.contract.arenas.model import (
@@ -16,7 +16,10 @@ from cacheon.contract.arenas.model import (
     Published,
 )
 from cacheon.contract.descriptor import GIVEN_FIELDS, NUMBER_FIELDS, Context, text_value
+from cacheon.contract.domain import Constraint, Domain
+from cacheon.contract.region import Region, Undecided
 from cacheon.contract.slots import SLOTS
+from cacheon.contract.slots.model import Slot
 from cacheon.contract.targets import TARGETS
 from cacheon.records.digest import is_digest, sha256
 from cacheon.records.fields import Table, kind_of, parse_toml
@@ -139,7 +142,26 @@ class _Reader:
             ends = Table({"lowest": written[0], "highest": written[1]}, table.file, table.at(field))
             low = _number(ends, "lowest", 1, _LARGEST)
             limits[field] = (low, _number(ends, "highest", low, _LARGEST))
+        for slot in members:
+            self._refuse_empty(slot, limits)
         return limits
+
+    def _refuse_empty(self, slot: Slot, limits: Mapping[str, tuple[int, int]]) -> None:
+        """Limits of linked fields may exclude each other (num_tokens and batch_size of one
+        call, top_k of a slot that fixes it)."""
+        domain = Domain(
+            fields={
+                field: Constraint(low=low, high=high, declared_low=True)
+                for field, (low, high) in limits.items()
+                if field in slot.fields
+            }
+        )
+        try:
+            found = Region(slot, domain, {}).solve({}, slot.catalogue[0].dims)
+        except Undecided:
+            return
+        if found is None:
+            raise self.table.fail("limits", f"limits that leave {slot.name} a call", "none")
 
     def _observers(self) -> tuple[PinnedKey, ...]:
         rows = self.table.values.get("observers", [])
