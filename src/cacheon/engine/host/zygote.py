@@ -110,7 +110,8 @@ def _become(role: Role, channel: int, output: int, on_cpu: bool) -> None:
         processes.die_with_parent()
         os.dup2(output, 1)
         os.dup2(output, 2)
-        kept = os.dup2(channel, 3)
+        # What a candidate executes must not hold its end of the channel open.
+        kept = os.dup2(channel, 3, inheritable=False)
         processes.close_descriptors_from(4)
         for name in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM):
             signal.signal(name, signal.SIG_DFL)
