@@ -206,6 +206,8 @@ def _why_not(variant: RequiredVariant, graph_required: bool) -> str:
     name = f"variant {variant.variant}"
     if graph_required and variant.graph_safe != "true":
         return f"{name}: graph_safe is {variant.graph_safe}, and the arena requires graphs"
+    if variant.missing:
+        return f"{name}: {'; '.join(variant.missing)}"
     return f"{name}: its domain admits no call of this arena"
 
 
