@@ -54,12 +54,7 @@ class DirectoryStore:
         with failing(path):
             if create:
                 make_root(path, fsync=fsync)
-            try:
-                rooms = Rooms(path, fsync=fsync)
-            except (FileNotFoundError, NotADirectoryError) as error:
-                raise StoreRefused(
-                    "not-a-store", file=str(path), expected="a directory", got="none"
-                ) from error
+            rooms = Rooms(path, fsync=fsync)
             try:
                 check_format(rooms, create=create)
             except BaseException:

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from cacheon.evidence.store.errors import StoreRefused
 from cacheon.evidence.store.rooms import Rooms
 
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+APPEND = READ | os.O_RDWR | os.O_CREAT | os.O_APPEND
 TMP = "tmp"
 
 
@@ -26,7 +27,7 @@ def publish(rooms: Rooms, room: str, name: str, data: bytes) -> bool:
     descriptor = os.open(spare, _NEW, 0o444, dir_fd=tmp)
     try:
         try:
-            _write(descriptor, data)
+            write(descriptor, data)
             rooms.sync(descriptor)
         finally:
             os.close(descriptor)
@@ -45,25 +46,28 @@ def publish(rooms: Rooms, room: str, name: str, data: bytes) -> bool:
     return made
 
 
-def _write(descriptor: int, data: bytes) -> None:
+def write(descriptor: int, data: bytes) -> None:
+    """Write all of it, however often the system takes less. Raises OSError."""
     left = memoryview(data)
     while left:
         left = left[os.write(descriptor, left) :]
 
 
 @contextlib.contextmanager
-def reopened(rooms: Rooms, room: str, name: str) -> Iterator[int]:
+def reopened(rooms: Rooms, room: str, name: str, flags: int = READ) -> Iterator[int]:
     """A descriptor of a file in place: a regular file under this one name, reached through
     no link. Refused with `missing`, `not-a-file`, `hard-link`. Raises OSError."""
     place = f"{room}/{name}" if room else name
     try:
-        descriptor = os.open(name, _READ, dir_fd=rooms.get(room))
+        descriptor = os.open(name, flags, 0o644, dir_fd=rooms.get(room))
     except OSError as error:
         match error.errno:
             case errno.ENOENT:
                 raise _refused(rooms, "missing", place, "a stored file", "none") from error
             case errno.ELOOP:
                 raise _refused(rooms, "not-a-file", place, "a file", "a link") from error
+            case errno.EISDIR:
+                raise _refused(rooms, "not-a-file", place, "a file", "a directory") from error
             case errno.ENXIO:
                 raise _refused(rooms, "not-a-file", place, "a file", "a socket") from error
         raise
@@ -95,7 +99,7 @@ def read_file(rooms: Rooms, room: str, name: str, most: int) -> bytes:
     with reopened(rooms, room, name) as descriptor:
         data = read(descriptor, most)
     if len(data) > most:
-        raise _refused(rooms, "too-large", f"{room}/{name}", f"at most {most} bytes", "more")
+        raise _refused(rooms, "too-large", name, f"at most {most} bytes", "more")
     return data
 
 

@@ -15,8 +15,8 @@ class Limits(Record):
     when they began, so that a store may exceed it by what the others then wrote."""
     signatures: int = 16
     """Signatures of one envelope: each costs a verification for each pinned key."""
-    log_entries: int = 1_000_000
-    """Entries of one log, and checkpoints of one log."""
+    log_bytes: int = 256 << 20
+    """One file of a log: more than a million entries."""
     line_bytes: int = 4096
     """One line of a log."""
 

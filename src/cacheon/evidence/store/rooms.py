@@ -14,13 +14,19 @@ class Rooms:
     """Descriptors of the directories below `root`, by relative name; "" is the root.
 
     Each is opened in the one before and none through a link (the root itself may be one:
-    it is its owner's). Raises OSError as the system does, and StoreRefused
-    (`not-a-directory`) for a link or a file in a directory's place."""
+    it is its owner's). Raises OSError as the system does, and StoreRefused:
+    `not-a-store` where there is no root, `not-a-directory` for a link or a file in a
+    directory's place."""
 
     def __init__(self, root: Path, *, fsync: bool) -> None:
         self.root = root
         self.fsync = fsync
-        self._open = {"": os.open(root, _DIRECTORY)}
+        try:
+            self._open = {"": os.open(root, _DIRECTORY)}
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise StoreRefused(
+                "not-a-store", file=str(root), expected="a directory", got="none"
+            ) from error
         self._durable = {""}
         self.close = weakref.finalize(self, _close, self._open)
 
