@@ -2,17 +2,13 @@
 defines what its row declares."""
 
 import ast
-import re
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 from cacheon.bundle.model import Bundle
 from cacheon.bundle.snapshot import digested
 from cacheon.records.errors import InputError
-
-_ENCODING = re.compile(r"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
-_UTF_8 = {"utf-8", "utf8", "utf_8", "utf-8-sig"}
+from cacheon.scan.parse import parse
 
 
 def check_source(bundle: Bundle) -> None:
@@ -22,7 +18,7 @@ def check_source(bundle: Bundle) -> None:
     and nothing is run."""
     root = Path(bundle.path)
     trees = {
-        entry.path: _parse(digested(bundle, entry.path, entry.digest), str(root / entry.path))
+        entry.path: parse(digested(bundle, entry.path, entry.digest), str(root / entry.path))
         for entry in bundle.files
         if entry.path.endswith(".py")
     }
@@ -45,40 +41,6 @@ def check_source(bundle: Bundle) -> None:
                 expected=f"`{wanted}` at the top level of the module",
                 got=got,
             )
-
-
-def _parse(data: bytes, file: str) -> ast.Module:
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            file=file, place=f"byte {error.start}", expected="UTF-8", got="another encoding"
-        ) from error
-    if "\0" in text:
-        raise InputError(file=file, expected="Python", got="a NUL byte")
-    for number, line in enumerate(text.splitlines()[:2], 1):
-        declared = _ENCODING.match(line)
-        if declared and declared[1].lower() not in _UTF_8:
-            # Python would import other text than the text that is read here.
-            raise InputError(
-                file=file, place=f"line {number}", expected="UTF-8", got=repr(declared[1])
-            )
-    try:
-        with warnings.catch_warnings():
-            # An invalid escape in a candidate's string is no business of the console.
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text, filename=file)
-            # What only the compiler sees: `return` outside a function, nesting too deep.
-            compile(tree, file, "exec", dont_inherit=True)
-            return tree
-    except SyntaxError as error:
-        raise InputError(
-            file=file, place=f"line {error.lineno or 0}", expected="Python", got=error.msg
-        ) from error
-    except (ValueError, RecursionError, MemoryError) as error:
-        # Nesting that exhausts the parser or the compiler.
-        got = str(error) or "nesting that is too deep"
-        raise InputError(file=file, expected="Python", got=got) from error
 
 
 def _bound(tree: ast.Module) -> Iterator[str]:

@@ -1,0 +1,155 @@
+"""What the walk of a source tells the detectors, in the order of execution."""
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from cacheon.contract.slots.model import Slot
+from cacheon.scan.values import Names, Value
+
+How = Literal["name", "key", "item", "cached", "evicting", "counted"]
+"""A value was bound to a name of the state, put under a key, appended, remembered by a
+decorator (which may evict it again), or is a number that was made from itself."""
+Phase = Literal["load", "first", "eager", "replay"]
+"""When a line runs: at load or in `prepare`; in the first call only; only while no
+capture is on; in every call, and so under capture."""
+
+
+@dataclass(frozen=True)
+class Root:
+    """A function that is called from outside: a bundle's entry with its slot, or one of a
+    library that takes tensors (`slot` is None)."""
+
+    path: str
+    name: str
+    line: int
+    phase: Phase
+    slot: Slot | None = None
+    inputs: Names = frozenset()
+    outputs: Names = frozenset()
+    dynamic: Names = frozenset()
+    weights: Names = frozenset()
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where the walk is."""
+
+    root: Root
+    path: str
+    function: str
+    phase: Phase
+    facts: Names = frozenset()
+
+
+@dataclass(frozen=True)
+class Event:
+    node: ast.AST
+    context: Context
+
+
+@dataclass(frozen=True)
+class Called(Event):
+    """`name`: the outside function (`torch.cuda.synchronize`), the method of an instance
+    (`torch.cuda.Event.query`) or `Tensor.item`. `receiver`: what a method belongs to."""
+
+    name: str
+    arguments: tuple[Value, ...]
+    keywords: Mapping[str, Value]
+    receiver: Value | None = None
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        first = (self.receiver,) if self.receiver is not None else ()
+        return (*first, *self.arguments, *self.keywords.values())
+
+
+@dataclass(frozen=True)
+class Tested(Event):
+    """A truth value was asked for: `if`, `while`, `assert`, `not`, `and`, `or`."""
+
+    value: Value
+
+
+@dataclass(frozen=True)
+class Shown(Event):
+    """A value was formatted into a text."""
+
+    value: Value
+
+
+@dataclass(frozen=True)
+class Indexed(Event):
+    """`base[index]`, read (`stored` is None) or written."""
+
+    base: Value
+    index: tuple[Value, ...]
+    sliced: tuple[Value, ...]
+    stored: Value | None = None
+
+
+@dataclass(frozen=True)
+class Wrote(Event):
+    """Memory of `target` was written in place. `how`: the method or the way."""
+
+    target: Value
+    how: str
+    source: Value | None = None
+
+
+@dataclass(frozen=True)
+class Kept(Event):
+    """`value` was put into module state `holder`."""
+
+    holder: str
+    how: How
+    value: Value
+    key: Value | None = None
+
+
+@dataclass(frozen=True)
+class Launched(Event):
+    """A Triton kernel was launched; `arguments` by parameter."""
+
+    kernel: str
+    arguments: Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class Looped(Event):
+    """A `while` loop that nothing within leaves; `forever` where its test stays true."""
+
+    forever: bool
+
+
+@dataclass(frozen=True)
+class Branched(Event):
+    """A branch on `topic` ("capture" or "rank") and what its two arms do to anything that
+    outlives the call."""
+
+    topic: str
+    then: Names
+    otherwise: Names
+
+
+@dataclass(frozen=True)
+class Streamed(Event):
+    """`fork`: side stream `which` was made to wait for the caller's; `use`: work was put
+    on it; `join`: the caller's was made to wait for it ("" for an event of any)."""
+
+    step: Literal["fork", "use", "join"]
+    which: str
+
+
+@dataclass(frozen=True)
+class Ended(Event):
+    """The root was walked. `returned`: its results; `falls`: its end can be reached;
+    `used`: arguments whose memory something was done with; `read`: arguments looked at
+    at all; `effects`: what outlived the call; `foreign`: raw memory was touched."""
+
+    returned: tuple[tuple[ast.AST, Value], ...]
+    falls: bool
+    used: Names
+    read: Names
+    effects: Names

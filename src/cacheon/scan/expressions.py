@@ -1,0 +1,231 @@
+"""Expressions: where their values come from."""
+
+import ast
+from collections.abc import Sequence
+from dataclasses import replace
+
+from cacheon.scan import facts
+from cacheon.scan.events import Shown, Tested
+from cacheon.scan.places import Places
+from cacheon.scan.project import FunctionNode, place_of
+from cacheon.scan.state import DEEPEST_LEVELS, MOST_STEPS
+from cacheon.scan.values import (
+    HOST,
+    NOTHING,
+    UNKNOWN,
+    Function,
+    Group,
+    Host,
+    Tensor,
+    Value,
+    every,
+    is_live,
+    join,
+    joined,
+    tensors,
+)
+
+Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+_BITWISE = ast.BitAnd | ast.BitOr | ast.BitXor
+
+
+class Expressions(Places):
+    def value(self, node: ast.expr) -> Value:
+        if self.level >= DEEPEST_LEVELS or self.steps >= MOST_STEPS:
+            return UNKNOWN
+        self.level += 1
+        self.steps += 1
+        try:
+            return self._value(node)
+        finally:
+            self.level -= 1
+
+    def _value(self, node: ast.expr) -> Value:
+        match node:
+            case ast.Name(id=name):
+                return self.used_name(name)
+            case ast.Constant(value=None | bool() | str() as constant):
+                return Host(constant=constant, known=True)
+            case ast.Constant():
+                return HOST
+            case ast.Attribute():
+                return self.attribute(node)
+            case ast.Call():
+                return self.call(node)
+            case ast.Subscript():
+                return self.subscript(node)
+            case ast.BinOp(left=left, op=operator, right=right):
+                return self.arithmetic(operator, self.value(left), self.value(right))
+            case ast.Compare():
+                return self._compare(node)
+            case ast.BoolOp():
+                return self._boolean(node)
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return facts.negated(self.tested(operand))
+            case ast.UnaryOp(operand=operand):
+                return replace(self.value(operand), held="")
+            case ast.IfExp():
+                return self._conditional(node)
+            case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items):
+                return self._display(items, not isinstance(node, ast.Tuple))
+            case ast.Dict(values=values, keys=keys):
+                found = [self.value(each) for each in (*filter(None, keys), *values)]
+                kept = found[len(found) - len(values) :]
+                return Group(every=joined(kept) if kept else NOTHING)
+            case ast.NamedExpr(target=ast.Name(id=name), value=inner):
+                value = self.value(inner)
+                self.frame.env[name] = value
+                return value
+            case ast.JoinedStr(values=values):
+                return Host(holds=frozenset().union(*(self.value(v).holds for v in values)))
+            case ast.FormattedValue(value=inner):
+                value = self.value(inner)
+                self.emit(Shown(node, self.context, value))
+                return value
+            case ast.Lambda():
+                return self.function(node)
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+                return self._comprehension(node)
+            case ast.Starred(value=inner) | ast.Await(value=inner):
+                return self.value(inner)
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                self.value(child)
+        return UNKNOWN
+
+    def function(self, node: FunctionNode) -> Function:
+        """A function that is defined here; it sees the names of this frame."""
+        path = self.frame.module.path
+        self.project.remember(path, node)
+        place = place_of(node)
+        self.closures[path, place] = self.frame
+        name = "<lambda>" if isinstance(node, ast.Lambda) else node.name
+        return Function(path=path, line=place, name=name)
+
+    # Operators
+
+    def arithmetic(self, operator: ast.operator, left: Value, right: Value) -> Value:
+        found = [*tensors(left), *tensors(right)]
+        holds = left.holds | right.holds
+        if isinstance(left, Tensor) or isinstance(right, Tensor):
+            live = any(is_live(t) for t in found)
+            masks = [v.mask for v in (left, right) if isinstance(v, Tensor)]
+            return Tensor(
+                place="device" if live else "host",
+                mask=isinstance(operator, _BITWISE) and all(masks),
+                holds=holds,
+                fresh=True,
+            )
+        if isinstance(left, Group) and isinstance(right, Group):
+            return join(replace(left, held=""), replace(right, held=""))
+        if isinstance(left, Group) and isinstance(operator, ast.Mult):
+            return replace(left, items=None, every=every(left), held="")
+        if isinstance(left, Host) and isinstance(right, Host):
+            return Host(
+                holds=holds,
+                held=left.held or right.held,
+                addresses=left.addresses | right.addresses,
+                topics=left.topics | right.topics,
+            )
+        return replace(UNKNOWN, holds=holds)
+
+    def _compare(self, node: ast.Compare) -> Value:
+        left = self._compared_operand(node.left)
+        results: list[Value] = []
+        for operator, right_node in zip(node.ops, node.comparators, strict=True):
+            right = self._compared_operand(right_node)
+            identity = isinstance(operator, ast.Is | ast.IsNot | ast.In | ast.NotIn)
+            operands = [v for v in (left, right) if isinstance(v, Tensor)]
+            if operands and not identity:
+                results.append(
+                    Tensor(
+                        place="device" if any(map(is_live, operands)) else "host",
+                        mask=True,
+                        holds=left.holds | right.holds,
+                        fresh=True,
+                    )
+                )
+            else:
+                results.append(facts.compared(left, operator, right, right_node))
+            left = right
+        if len(results) > 1:
+            for result in results[:-1]:
+                self.emit(Tested(node, self.context, result))
+            if not any(isinstance(result, Tensor) for result in results):
+                return facts.both(results)
+        return results[-1]
+
+    def _compared_operand(self, node: ast.expr) -> Value:
+        found = self.metadata(node)
+        return self.value(node) if found is None else found
+
+    def tested(self, node: ast.expr) -> Value:
+        """An expression whose truth is asked for."""
+        value = self._compared_operand(node)
+        self.emit(Tested(node, self.context, value))
+        return value
+
+    def _boolean(self, node: ast.BoolOp) -> Value:
+        conjunction = isinstance(node.op, ast.And)
+        before, values = self.facts, list[Value]()
+        for each in node.values:
+            # The last one is the result itself: nobody has asked for its truth yet.
+            last = each is node.values[-1]
+            values.append(self.value(each) if last else self.tested(each))
+            when, unless = facts.truth(values[-1])
+            self.facts |= when if conjunction else unless
+        self.facts = before
+        if any(isinstance(value, Tensor) for value in values):
+            return joined(values)
+        combined = facts.both(values) if conjunction else facts.either(values)
+        if conjunction or all(isinstance(value, Host) for value in values):
+            return combined
+        return joined(values)
+
+    def _conditional(self, node: ast.IfExp) -> Value:
+        when, unless = facts.truth(self.tested(node.test))
+        with self.knowing(when):
+            left = self.value(node.body)
+        with self.knowing(unless):
+            return join(left, self.value(node.orelse))
+
+    # Groups
+
+    def _display(self, items: Sequence[ast.expr], literal: bool) -> Group:
+        values: list[Value] = []
+        known = True
+        for item in items:
+            value = self.value(item)
+            if isinstance(item, ast.Starred):
+                known = known and isinstance(value, Group) and value.items is not None
+                inner = value.items if isinstance(value, Group) and value.items else (value,)
+                values.extend(inner)
+            else:
+                values.append(value)
+        whole = joined(values) if values else NOTHING
+        return Group(items=tuple(values) if known else None, every=whole, literal=literal)
+
+    def _comprehension(self, node: Comprehension) -> Group:
+        before = dict(self.frame.env)
+        for generator in node.generators:
+            self.assign(generator.target, self.one_of(self.value(generator.iter)))
+            for condition in generator.ifs:
+                self.tested(condition)
+        if isinstance(node, ast.DictComp):
+            self.value(node.key)
+            inner = self.value(node.value)
+        else:
+            inner = self.value(node.elt)
+        self.frame.env = before
+        return Group(every=inner, literal=not isinstance(node, ast.GeneratorExp))
+
+    def one_of(self, value: Value) -> Value:
+        """What a loop over a value takes from it."""
+        match value:
+            case Tensor():
+                return replace(value, fresh=False)
+            case Group():
+                return every(value)
+            case Host(constant=None):
+                return Host(holds=value.holds)
+        return UNKNOWN

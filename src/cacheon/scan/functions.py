@@ -1,0 +1,224 @@
+"""Functions of the sources: defined, called, remembered."""
+
+import ast
+from collections.abc import Sequence
+from dataclasses import replace
+
+from cacheon.scan.calls import Calls, Keywords
+from cacheon.scan.events import Ended, How, Root
+from cacheon.scan.project import FunctionNode
+from cacheon.scan.state import DEEPEST_CALLS, Frame
+from cacheon.scan.triton_kernels import is_kernel
+from cacheon.scan.values import (
+    LAZY,
+    NOTHING,
+    UNKNOWN,
+    Class,
+    Function,
+    Group,
+    Host,
+    Kernel,
+    Symbol,
+    Value,
+    joined,
+)
+
+_CACHES = frozenset({"functools.lru_cache", "functools.cache"})
+
+
+class Functions(Calls):
+    def __init__(self, *arguments: object) -> None:
+        super().__init__(*arguments)  # type: ignore[arg-type]
+        self.memo: dict[object, tuple[Value, set[str], set[str], set[str]]] = {}
+        self.defaults: dict[tuple[str, int, str], Value] = {}
+
+    def defined(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Value:
+        """The value of a `def`; a kernel is another than a function of the host."""
+        for decorator in node.decorator_list:
+            self.value(decorator)
+        if is_kernel(node) and node.name in self.frame.module.functions:
+            return Kernel(path=self.frame.module.path, name=node.name)
+        function = self.function(node)
+        for name, default in _defaults(node):
+            value = self.value(default)
+            if isinstance(value, Group):
+                # One object for all calls: state that outlives them.
+                holder = f"{function.path}:{function.name}.{name}"
+                self.contents.setdefault(holder, value)
+                value = replace(value, held=holder)
+            self.defaults[function.path, function.line, name] = value
+        return function
+
+    def define_class(self, node: ast.ClassDef) -> None:
+        if self.frame.module.classes.get(node.name) is node:
+            path = self.frame.module.path
+            self.frame.env[node.name] = Class(path=path, name=node.name)
+            for statement in node.body:
+                if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value:
+                    self._class_state(node.name, statement)
+
+    def _class_state(self, name: str, statement: ast.Assign | ast.AnnAssign) -> None:
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        for target in targets:
+            if isinstance(target, ast.Name) and statement.value is not None:
+                holder = f"{self.frame.module.path}:{name}.{target.id}"
+                self.contents.setdefault(holder, self.value(statement.value))
+
+    def invoke(
+        self, node: ast.AST, function: Value, values: Sequence[Value], keywords: Keywords
+    ) -> Value:
+        if not isinstance(function, Function):
+            return UNKNOWN
+        place = (function.path, function.line)
+        if place in self.calls or len(self.calls) >= DEEPEST_CALLS:
+            self.pass_on(*values, *keywords.values())
+            return UNKNOWN
+        state = (self.phase, self.facts, self.version, tuple(self.streams), self.root)
+        key = (function, tuple(values), tuple(sorted(keywords.items())), state)
+        if key not in self.memo:
+            self.memo[key] = self._walked(function, values, keywords)
+        result, effects, used, read = self.memo[key]
+        self.effects[-1] |= effects
+        self.used |= used
+        self.read |= read
+        return result
+
+    def _walked(
+        self, function: Function, values: Sequence[Value], keywords: Keywords
+    ) -> tuple[Value, set[str], set[str], set[str]]:
+        definition = self.project.node(function.path, function.line)
+        before = self.used, self.read
+        self.used, self.read = set(), set()
+        with self.collecting() as effects:
+            remembering = self._remembering(definition, function)
+            with self.knowing(frozenset({LAZY}) if remembering else frozenset()):
+                result = self._body(function, definition, values, keywords)
+            if remembering:
+                addresses = frozenset().union(*(v.shares for v in values))
+                holder = f"{function.path}:{function.name}"
+                with self.knowing(frozenset({LAZY})):
+                    self.keep(definition, holder, remembering, result, Host(addresses=addresses))
+        found = (result, effects, self.used, self.read)
+        self.used, self.read = before
+        return found
+
+    def _body(
+        self,
+        function: Function,
+        definition: FunctionNode,
+        values: Sequence[Value],
+        keywords: Keywords,
+    ) -> Value:
+        frame, falls = self._run(function, definition, values, keywords)
+        found = [value for _, value in frame.returned]
+        if falls or not found:
+            found.append(NOTHING)
+        return joined(found)
+
+    def _run(
+        self,
+        function: Function,
+        definition: FunctionNode,
+        values: Sequence[Value],
+        keywords: Keywords,
+    ) -> tuple[Frame, bool]:
+        """Walk a function's body in a frame of its own."""
+        closure = self.closures[function.path, function.line]
+        frame = Frame(closure.module, function.name, outer=closure if closure.name else None)
+        bound = [function.instance, *values] if function.instance is not None else list(values)
+        frame.env.update(self._bound(function, definition, bound, keywords))
+        outer, self.frame = self.frame, frame
+        self.calls.append((function.path, function.line))
+        try:
+            if isinstance(definition, ast.Lambda):
+                frame.returned.append((definition.body, self.value(definition.body)))
+                return frame, False
+            return frame, self.block(definition.body)
+        finally:
+            self.calls.pop()
+            self.frame = outer
+
+    def _bound(
+        self,
+        function: Function,
+        definition: FunctionNode,
+        values: Sequence[Value],
+        keywords: Keywords,
+    ) -> dict[str, Value]:
+        arguments = definition.args
+        positional = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+        names = [*positional, *(a.arg for a in arguments.kwonlyargs)]
+        env = {
+            name: self.defaults.get((function.path, function.line, name), UNKNOWN) for name in names
+        }
+        env.update(zip(positional, values, strict=False))
+        env.update({name: value for name, value in keywords.items() if name in names})
+        if arguments.vararg is not None:
+            rest = tuple(values[len(positional) :])
+            env[arguments.vararg.arg] = Group(items=rest, every=joined(rest))
+        if arguments.kwarg is not None:
+            spare = [v for name, v in keywords.items() if name not in names]
+            env[arguments.kwarg.arg] = Group(every=joined(spare))
+        return env
+
+    def _remembering(self, definition: FunctionNode, function: Function) -> How | None:
+        """Whether a decorator remembers results: "cached", "evicting" where it may also
+        forget them, or None."""
+        if isinstance(definition, ast.Lambda):
+            return None
+        outer, self.frame = self.frame, self.closures[function.path, function.line]
+        try:
+            for decorator in definition.decorator_list:
+                called = decorator.func if isinstance(decorator, ast.Call) else decorator
+                symbol = self.value(called)
+                if isinstance(symbol, Symbol) and symbol.name in _CACHES:
+                    return "cached" if _keeps_all(symbol.name, decorator) else "evicting"
+        finally:
+            self.frame = outer
+        return None
+
+    # Roots
+
+    def enter(self, root: Root, function: Value, arguments: Sequence[Value]) -> Value:
+        """Walk a function that is called from outside; the join of what it returns."""
+        if not isinstance(function, Function):
+            return UNKNOWN
+        self.root, self.phase, self.facts = root, root.phase, frozenset()
+        self.effects, self.used, self.read = [set()], set(), set()
+        self.steps, self.streams, self.calls = 0, [], []
+        definition = self.project.node(function.path, function.line)
+        self.frame = self.closures[function.path, function.line]
+        frame, falls = self._run(function, definition, arguments, {})
+        self.frame = frame
+        self.emit(
+            Ended(
+                definition,
+                self.context,
+                returned=tuple(frame.returned),
+                falls=falls or bool(frame.returned),
+                used=frozenset(self.used),
+                read=frozenset(self.read),
+                effects=frozenset(self.effects[0]),
+            )
+        )
+        return joined([value for _, value in frame.returned] or [NOTHING])
+
+
+def _defaults(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[tuple[str, ast.expr]]:
+    arguments = node.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    last = positional[len(positional) - len(arguments.defaults) :]
+    pairs = [(a.arg, d) for a, d in zip(last, arguments.defaults, strict=True)]
+    for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        if default is not None:
+            pairs.append((argument.arg, default))
+    return pairs
+
+
+def _keeps_all(name: str, decorator: ast.expr) -> bool:
+    if name == "functools.cache":
+        return True
+    given: list[ast.expr] = []
+    if isinstance(decorator, ast.Call):
+        given = [*decorator.args, *(k.value for k in decorator.keywords if k.arg == "maxsize")]
+    return any(isinstance(each, ast.Constant) and each.value is None for each in given[:1])

@@ -1,0 +1,106 @@
+"""Names and attributes: where a dotted name leads."""
+
+import ast
+from dataclasses import replace
+
+from cacheon.scan import torch_api
+from cacheon.scan.project import place_of
+from cacheon.scan.state import Frame, Walk, shared
+from cacheon.scan.values import (
+    HOST,
+    UNKNOWN,
+    Class,
+    Function,
+    Group,
+    Host,
+    Instance,
+    Kernel,
+    Made,
+    Method,
+    Symbol,
+    Tensor,
+    Value,
+    every,
+)
+
+
+class Members(Walk):
+    def used_name(self, name: str) -> Value:
+        """A name whose value something is done with."""
+        value = self.name(name)
+        self.use(value)
+        return value
+
+    def name(self, name: str) -> Value:
+        frame: Frame | None = self.frame
+        while frame is not None:
+            if name in frame.env and name not in frame.globals:
+                value = frame.env[name]
+                self.read |= shared(value)
+                return value
+            frame = frame.outer
+        found = self.read_global(self.frame.module, name)
+        return Symbol(name=f"builtins.{name}") if found is None else found
+
+    def attribute(self, node: ast.Attribute) -> Value:
+        base = self.metadata(node.value) if node.attr in torch_api.METADATA else None
+        if base is None:
+            base = self.value(node.value)
+        return self.member(base, node.attr)
+
+    def metadata(self, node: ast.expr) -> Value | None:
+        """A bare name that is only asked about itself: that is no use of its memory."""
+        return self.name(node.id) if isinstance(node, ast.Name) else None
+
+    def member(self, base: Value, attr: str) -> Value:
+        match base:
+            case Symbol(name=name):
+                return self.outside(f"{name}.{attr}")
+            case Tensor() if attr == "device":
+                return Host(topics=frozenset({"device"}))
+            case Tensor() if attr in torch_api.METADATA:
+                return Host(held=base.held)
+            case Tensor() if attr in torch_api.ATTRIBUTE_VIEWS:
+                return base
+            case Group() if attr in ("values", "indices"):
+                return every(base)
+            case Made(name=name) if name == torch_api.STREAM and attr == "cuda_stream":
+                return HOST
+            case Tensor() | Group() | Made() | Kernel():
+                return Method(receiver=base, attr=attr)
+            case Function(path=path, name=name) | Class(path=path, name=name):
+                return self._method(base, attr) or self.attribute_of_state(f"{path}:{name}.{attr}")
+            case Instance(path=path, name=name):
+                holder = f"{base.held or path}:{name}.{attr}"
+                if holder in self.contents:
+                    return self.attribute_of_state(holder)
+                return self._method(base, attr) or self.attribute_of_state(holder)
+            case Host():
+                return Host(held=base.held, holds=base.holds)
+        return replace(UNKNOWN, held=base.held)
+
+    def _method(self, base: Value, attr: str) -> Value | None:
+        if not isinstance(base, Class | Instance):
+            return None
+        module = self.project.modules[base.path]
+        for node in module.classes[base.name].body:
+            if isinstance(node, ast.FunctionDef) and node.name == attr:
+                self.project.remember(base.path, node)
+                place = place_of(node)
+                self.closures.setdefault((base.path, place), self.load(module))
+                marks = {d.id for d in node.decorator_list if isinstance(d, ast.Name)}
+                bound = None if "staticmethod" in marks else base
+                function = Function(path=base.path, line=place, name=attr, instance=bound)
+                if "property" in marks:
+                    return self.invoke(node, function, (), {})
+                return function
+        return None
+
+    def outside(self, name: str) -> Value:
+        """A dotted name that an import began: one of the sources, or another's."""
+        canonical = torch_api.canonical(name)
+        head, _, last = canonical.rpartition(".")
+        module = self.project.module(head, self.frame.module) if head else None
+        if module is not None:
+            return self.exported(module, last) or Symbol(name=canonical)
+        return Symbol(name=canonical)

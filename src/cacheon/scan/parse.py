@@ -1,0 +1,77 @@
+"""Bytes to a syntax tree, within bounds: what is hostile gets one clear line."""
+
+import ast
+import re
+import warnings
+
+from cacheon.records.errors import InputError, LimitExceeded
+
+MOST_BYTES = 2 << 20
+"""Of one source. A parser takes a hundred times its input in memory."""
+DEEPEST = 200
+"""Levels of a tree: what walks it is recursive."""
+_ENCODING = re.compile(r"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_UTF_8 = {"utf-8", "utf8", "utf_8", "utf-8-sig"}
+
+
+def parse(data: bytes, file: str) -> ast.Module:
+    """The tree of a Python source that `compile` accepts. Raises InputError, which names
+    the line where there is one."""
+    text = decoded(data, file)
+    try:
+        with warnings.catch_warnings():
+            # An invalid escape in a candidate's string is no business of the console.
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text, filename=file)
+            # What only the compiler sees: `return` outside a function, nesting too deep.
+            compile(tree, file, "exec", dont_inherit=True)
+            return tree
+    except SyntaxError as error:
+        raise InputError(
+            file=file, place=f"line {error.lineno or 0}", expected="Python", got=error.msg
+        ) from error
+    except (ValueError, RecursionError, MemoryError) as error:
+        # Nesting that exhausts the parser or the compiler.
+        got = str(error) or "nesting that is too deep"
+        raise InputError(file=file, expected="Python", got=got) from error
+
+
+def decoded(data: bytes, file: str) -> str:
+    """The text of a source. Raises InputError for anything that is not plain UTF-8."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            file=file, place=f"byte {error.start}", expected="UTF-8", got="another encoding"
+        ) from error
+    if "\0" in text:
+        raise InputError(file=file, expected="Python", got="a NUL byte")
+    for number, line in enumerate(text.splitlines()[:2], 1):
+        declared = _ENCODING.match(line)
+        if declared and declared[1].lower() not in _UTF_8:
+            # Python would import other text than the text that is read here.
+            raise InputError(
+                file=file, place=f"line {number}", expected="UTF-8", got=repr(declared[1])
+            )
+    return text
+
+
+def bounded(data: bytes, file: str) -> ast.Module:
+    """The tree of a source that is small and flat enough to be walked. Raises InputError,
+    LimitExceeded."""
+    if len(data) > MOST_BYTES:
+        raise LimitExceeded(
+            file=file, expected=f"a source of at most {MOST_BYTES} bytes", got=f"{len(data)}"
+        )
+    tree = parse(data, file)
+    level: list[ast.AST] = [tree]
+    for _ in range(DEEPEST):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        if not level:
+            return tree
+    raise LimitExceeded(
+        file=file,
+        place=f"line {next((n.lineno for n in level if isinstance(n, ast.expr)), 0)}",
+        expected=f"nesting of at most {DEEPEST} levels",
+        got="more",
+    )

@@ -1,0 +1,152 @@
+"""Subscripts and assignments: what is read from a place, and what is put there."""
+
+import ast
+from collections.abc import Sequence
+from dataclasses import replace
+
+from cacheon.scan.events import Indexed, Wrote
+from cacheon.scan.members import Members
+from cacheon.scan.values import (
+    HOST,
+    UNKNOWN,
+    Class,
+    Function,
+    Group,
+    Host,
+    Instance,
+    Kernel,
+    Symbol,
+    Tensor,
+    Value,
+    every,
+    join,
+    tensors,
+)
+
+
+class Places(Members):
+    def subscript(self, node: ast.Subscript) -> Value:
+        base, index, sliced = self.indexed(node)
+        self.emit(Indexed(node, self.context, base, index, sliced))
+        match base:
+            case Tensor():
+                return self._part(base, node.slice, index)
+            case Group():
+                return self._item(base, node.slice)
+            case Kernel():
+                return replace(base, gridded=True)
+            case Host():
+                return Host(held=base.held, holds=base.holds)
+            case Symbol() | Class():
+                return base
+        return replace(UNKNOWN, held=base.held)
+
+    def indexed(self, node: ast.Subscript) -> tuple[Value, tuple[Value, ...], tuple[Value, ...]]:
+        """The base, its indices, and the bounds of its slices."""
+        base = self.value(node.value)
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        index: list[Value] = []
+        sliced: list[Value] = []
+        for part in parts:
+            if isinstance(part, ast.Slice):
+                bounds = (part.lower, part.upper, part.step)
+                sliced.extend(self.value(bound) for bound in bounds if bound is not None)
+            else:
+                index.append(self.value(part))
+        return base, tuple(index), tuple(sliced)
+
+    def _part(self, base: Tensor, node: ast.expr, index: tuple[Value, ...]) -> Tensor:
+        gathers = any(isinstance(value, Tensor | Group) for value in index)
+        holds = base.holds.union(*(value.holds for value in index))
+        if gathers:
+            return Tensor(place=base.place, mask=base.mask, holds=holds, fresh=True)
+        part = strided(node) or ("some" if base.part == "" else base.part)
+        return replace(base, holds=holds, part=part, fresh=False)
+
+    def _item(self, base: Group, node: ast.expr) -> Value:
+        match node:
+            case ast.Slice():
+                return replace(base, items=None, every=every(base))
+            case ast.Constant(value=int(place)) if base.items and place < len(base.items):
+                return base.items[place]
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(place))):
+                if base.items and 0 < place <= len(base.items):
+                    return base.items[-place]
+        found = every(base)
+        return replace(found, held=found.held or base.held)
+
+    # Stores
+
+    def assign(self, target: ast.expr, value: Value) -> None:
+        match target:
+            case ast.Name(id=name):
+                if name in self.frame.globals:
+                    self.keep(target, self._holder(name), "name", value)
+                else:
+                    self.frame.env[name] = value
+            case ast.Tuple(elts=targets) | ast.List(elts=targets):
+                self._unpack(targets, value)
+            case ast.Starred(value=inner):
+                self.assign(inner, Group(every=value))
+            case ast.Subscript():
+                self.store(target, value)
+            case ast.Attribute(value=inner, attr=attr):
+                self._set_attribute(target, self.value(inner), attr, value)
+
+    def _holder(self, name: str) -> str:
+        return f"{self.frame.module.path}:{name}"
+
+    def _unpack(self, targets: Sequence[ast.expr], value: Value) -> None:
+        items = value.items if isinstance(value, Group) else None
+        if items is None or len(items) != len(targets):
+            items = (self.one_of(value),) * len(targets)
+        for target, item in zip(targets, items, strict=True):
+            self.assign(target, item)
+
+    def store(self, node: ast.Subscript, value: Value) -> None:
+        """`base[index] = value`."""
+        base, index, sliced = self.indexed(node)
+        if isinstance(base, Tensor):
+            self.emit(Indexed(node, self.context, base, index, sliced, value))
+            part = self._part(base, node.slice, ()) if not _is_whole(node.slice) else base
+            self.write(node, part, "[…] =", value)
+        elif base.held:
+            key = index[0] if index else HOST
+            self.keep(node, base.held, "key", value, key)
+        elif isinstance(node.value, ast.Name) and isinstance(base, Group):
+            grown = Group(every=join(every(base), value), shares=base.shares)
+            self.assign(node.value, grown)
+
+    def _set_attribute(self, node: ast.AST, base: Value, attr: str, value: Value) -> None:
+        match base:
+            case Function(path=path, name=name) | Class(path=path, name=name):
+                self.keep(node, f"{path}:{name}.{attr}", "name", value)
+            case Instance(path=path, name=name):
+                self.keep(node, f"{base.held or path}:{name}.{attr}", "name", value)
+            case Tensor() if attr == "data":
+                self.write(node, base, ".data =", value)
+
+    def write(self, node: ast.AST, target: Value, how: str, source: Value | None = None) -> None:
+        """Memory is written in place."""
+        for tensor in tensors(target):
+            self.emit(Wrote(node, self.context, tensor, how, source))
+            for name in tensor.shares:
+                self.affect(f"write {name} {tensor.part}".strip())
+
+
+def strided(node: ast.expr) -> str:
+    """A slice with a step that is a number, as `[::2]` is written; else ""."""
+    parts = node.elts if isinstance(node, ast.Tuple) else [node]
+    for part in parts:
+        if isinstance(part, ast.Slice) and isinstance(part.step, ast.Constant):
+            return ast.unparse(part) if part.upper is None else ""
+    return ""
+
+
+def _is_whole(node: ast.expr) -> bool:
+    parts = node.elts if isinstance(node, ast.Tuple) else [node]
+    return all(
+        (isinstance(p, ast.Slice) and p.lower is None and p.upper is None and p.step is None)
+        or (isinstance(p, ast.Constant) and p.value is Ellipsis)
+        for p in parts
+    )

@@ -1,0 +1,104 @@
+"""The sources that are scanned together, and where a name of theirs leads."""
+
+import ast
+from dataclasses import dataclass, field
+
+from cacheon.scan.triton_kernels import is_kernel
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_CHANGES = frozenset(
+    "append extend insert setdefault update add pop popitem clear remove discard".split()
+)
+
+
+@dataclass
+class Module:
+    """One source: `path` as it is reported, `name` as it is imported."""
+
+    path: str
+    name: str
+    tree: ast.Module
+    lines: list[str]
+    package: str = ""
+    functions: dict[str, ast.FunctionDef | ast.AsyncFunctionDef] = field(default_factory=dict)
+    classes: dict[str, ast.ClassDef] = field(default_factory=dict)
+    changed: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        for node in reversed(list(_top_level(self.tree))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                self.functions.setdefault(node.name, node)
+            elif isinstance(node, ast.ClassDef):
+                self.classes.setdefault(node.name, node)
+        self.changed = frozenset(_changed(self.tree))
+
+    def is_kernel(self, name: str) -> bool:
+        return name in self.functions and is_kernel(self.functions[name])
+
+
+class Project:
+    """Modules by the names under which they import each other."""
+
+    def __init__(self, modules: list[Module]) -> None:
+        self.modules = {module.path: module for module in modules}
+        self._by_name: dict[str, Module] = {}
+        for module in modules:
+            self._by_name.setdefault(module.name, module)
+        self._nodes: dict[tuple[str, int], FunctionNode] = {}
+
+    def module(self, name: str, importer: Module) -> Module | None:
+        """The source that `import name` leads to: seen from the root, or beside the
+        importer."""
+        beside = f"{importer.package}.{name}" if importer.package else name
+        return self._by_name.get(name) or self._by_name.get(beside)
+
+    def relative(self, node: ast.ImportFrom, importer: Module) -> str:
+        """The absolute name of what `from … import` names."""
+        if not node.level:
+            return node.module or ""
+        parts = importer.package.split(".") if importer.package else []
+        kept = parts[: len(parts) - node.level + 1]
+        return ".".join([*kept, *([node.module] if node.module else [])])
+
+    def remember(self, path: str, node: FunctionNode) -> None:
+        self._nodes[path, _key(node)] = node
+
+    def node(self, path: str, line: int) -> FunctionNode:
+        return self._nodes[path, line]
+
+
+def _key(node: FunctionNode) -> int:
+    """One number for a place: two functions may begin on one line."""
+    return node.lineno * 1_000_000 + min(node.col_offset, 999_999)
+
+
+place_of = _key
+
+
+def _top_level(tree: ast.Module) -> list[ast.stmt]:
+    """Statements of the module's own scope, those inside `if`, `try` and their kind too."""
+    found: list[ast.stmt] = []
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        for child in ast.iter_child_nodes(waiting.pop()):
+            if isinstance(child, ast.stmt):
+                found.append(child)
+            if not isinstance(child, ast.expr | ast.ClassDef | FunctionNode):
+                waiting.append(child)
+    found.sort(key=lambda node: node.lineno)
+    return found
+
+
+def _changed(tree: ast.Module) -> set[str]:
+    """Names that some function changes: rebinds by `global`, or fills as a container."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Global(names=names):
+                found.update(names)
+            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
+                found.add(name)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)):
+                if attr in _CHANGES:
+                    found.add(name)
+    return found

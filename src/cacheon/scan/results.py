@@ -1,0 +1,94 @@
+"""What torch's functions and methods give, by name: place, memory, contents."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from cacheon.scan import torch_api
+from cacheon.scan.values import Group, Host, Tensor, Value, is_live, tensors
+
+Place = Literal["device", "host"]
+
+
+def place_of(values: Sequence[Value], keywords: Mapping[str, Value], otherwise: Place) -> Place:
+    """Where a call puts its result: what `device=`, or a device among the positional
+    arguments, says."""
+    for value in (*([keywords["device"]] if "device" in keywords else []), *values):
+        if isinstance(value, Host) and isinstance(value.constant, str):
+            return "host" if value.constant.startswith("cpu") else "device"
+        if isinstance(value, Host) and "device" in value.topics:
+            return "device"
+    given = keywords.get("device")
+    absent = given is None or (isinstance(given, Host) and given.known)
+    return otherwise if absent else "device"
+
+
+def created(keywords: Mapping[str, Value], otherwise: Place) -> Tensor:
+    """A new tensor that no contents went into."""
+    pinned = is_true(keywords.get("pin_memory"))
+    return Tensor(place=place_of((), keywords, otherwise), pinned=pinned, fresh=True)
+
+
+def made(name: str, values: Sequence[Value], keywords: Mapping[str, Value]) -> Tensor:
+    """A tensor from Python objects, or another tensor."""
+    holds = frozenset[str]().union(*(value.holds for value in values))
+    source = values[0] if values else None
+    otherwise: Place = "device" if source is not None and is_live(source) else "host"
+    mark = created(keywords, otherwise)
+    shares = source.shares if isinstance(source, Tensor) and name != "tensor" else frozenset()
+    return replace(mark, holds=holds, shares=shares)
+
+
+def computed(short: str, operands: Sequence[Value], keywords: Mapping[str, Value]) -> Value:
+    """The result of a function of tensors; `operands` in order, the receiver first."""
+    found = [t for value in (*operands, *keywords.values()) for t in tensors(value)]
+    holds = frozenset[str]().union(*(t.holds for t in found))
+    first = operands[0] if operands else None
+    place: Place = "device" if any(map(is_live, found)) else "host"
+    result = Tensor(place=place, mask=short in torch_api.MASKS, holds=holds, fresh=True)
+    if short in torch_api.VIEWS and isinstance(first, Tensor):
+        part = first.part or ("some" if short in _NARROWING else "")
+        result = replace(first, holds=holds, fresh=False, part=part)
+    if short in ("nonzero", "where") and _splits(short, operands, keywords):
+        return Group(every=result)
+    if short in torch_api.SEVERAL:
+        return Group(every=result)
+    by_dim = len(operands) > 1 and isinstance(operands[1], Host)
+    if short in torch_api.BY_DIM and (by_dim or "dim" in keywords):
+        return Group(items=(result, replace(result, mask=False)))
+    if any(is_true(keywords.get(f"return_{what}")) for what in ("inverse", "counts")):
+        return Group(every=result)
+    return result
+
+
+_NARROWING = frozenset("narrow select chunk split unbind as_strided tensor_split".split())
+
+
+def _splits(short: str, operands: Sequence[Value], keywords: Mapping[str, Value]) -> bool:
+    if short == "where":
+        return len(operands) == 1
+    return is_true(keywords.get("as_tuple"))
+
+
+def is_true(value: Value | None) -> bool:
+    return isinstance(value, Host) and value.constant is True
+
+
+def moved(
+    receiver: Tensor, attr: str, values: Sequence[Value], keywords: Mapping[str, Value]
+) -> Tensor:
+    """`.to(…)`, `.cpu()`, `.cuda()`, `.pin_memory()`."""
+    match attr:
+        case "cpu":
+            place: Place = "host"
+        case "cuda":
+            place = "device"
+        case "pin_memory":
+            return replace(receiver, place="host", pinned=True, fresh=True)
+        case _:
+            place = place_of(values, keywords, receiver.place)
+            for value in values:
+                place = value.place if isinstance(value, Tensor) else place
+    return replace(
+        receiver, place=place, shares=frozenset(), held="", part="", fresh=True, pinned=False
+    )

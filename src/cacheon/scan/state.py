@@ -1,0 +1,204 @@
+"""What a walk through the sources carries along."""
+
+import ast
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from cacheon.scan.events import Context, Event, How, Kept, Phase, Root
+from cacheon.scan.project import Module, Project
+from cacheon.scan.values import (
+    EAGER,
+    LAZY,
+    NOTHING,
+    UNKNOWN,
+    Group,
+    Host,
+    Instance,
+    Made,
+    Names,
+    Tensor,
+    Unknown,
+    Value,
+    every,
+    join,
+)
+
+DEEPEST_CALLS = 10
+"""Calls that are followed into each other; beyond, a result is unknown."""
+DEEPEST_LEVELS = 150
+"""Levels of syntax, over all calls that are followed: Python's own stack bounds them."""
+MOST_STEPS = 400_000
+"""Expressions that are evaluated for one root; beyond, results are unknown."""
+
+
+@dataclass
+class Frame:
+    """One call that is walked. `outer`: the frame of the function around this one."""
+
+    module: Module
+    name: str
+    env: dict[str, Value] = field(default_factory=dict)
+    outer: "Frame | None" = None
+    globals: set[str] = field(default_factory=set)
+    returned: list[tuple[ast.AST, Value]] = field(default_factory=list)
+    owner: str = ""
+
+
+class Walk(ABC):
+    """The state, and what every part of the walk does with it."""
+
+    def __init__(self, project: Project, emit: Callable[[Event], None]) -> None:
+        self.project, self.emit_to = project, emit
+        self.contents: dict[str, Value] = {}
+        self.version = 0
+        self.modules: dict[str, Frame] = {}
+        self.closures: dict[tuple[str, int], Frame] = {}
+        self.root = Root(path="", name="", line=0, phase="load")
+        self.phase: Phase = "load"
+        self.facts: Names = frozenset()
+        self.effects: list[set[str]] = [set()]
+        self.used: set[str] = set()
+        self.read: set[str] = set()
+        self.streams: list[str] = []
+        self.frame = Frame(Module("", "", ast.Module([], []), []), "")
+        self.calls: list[tuple[str, int]] = []
+        self.level = 0
+        self.steps = 0
+        self.left = False
+
+    @abstractmethod
+    def value(self, node: ast.expr) -> Value:
+        """The value of an expression; what happens on the way is told."""
+
+    @abstractmethod
+    def block(self, body: Sequence[ast.stmt]) -> bool:
+        """Walk statements; whether control can come out at the end."""
+
+    @abstractmethod
+    def tested(self, node: ast.expr) -> Value:
+        """An expression whose truth is asked for."""
+
+    @abstractmethod
+    def call(self, node: ast.Call) -> Value:
+        """The result of a call."""
+
+    @abstractmethod
+    def load(self, module: Module) -> Frame:
+        """The names of a module, its statements walked once."""
+
+    @abstractmethod
+    def imported(self, dotted: str) -> Value:
+        """What `import` of a dotted name binds."""
+
+    @abstractmethod
+    def exported(self, module: Module, name: str) -> Value | None:
+        """A name of another source."""
+
+    @abstractmethod
+    def one_of(self, value: Value) -> Value:
+        """What a loop over a value takes from it."""
+
+    @abstractmethod
+    def invoke(
+        self, node: ast.AST, function: Value, values: Sequence[Value], keywords: Mapping[str, Value]
+    ) -> Value:
+        """Call a function of the sources."""
+
+    @property
+    def now(self) -> Phase:
+        """The phase of this line, branches considered."""
+        if EAGER in self.facts:
+            return "eager"
+        return "first" if LAZY in self.facts and self.phase == "replay" else self.phase
+
+    @property
+    def context(self) -> Context:
+        return Context(self.root, self.frame.module.path, self.frame.name, self.now, self.facts)
+
+    def emit(self, event: Event) -> None:
+        self.emit_to(event)
+
+    @contextmanager
+    def knowing(self, facts: Names) -> Iterator[None]:
+        """Walk an arm of a branch in which these facts hold."""
+        before = self.facts
+        self.facts = before | facts
+        try:
+            yield
+        finally:
+            self.facts = before
+
+    @contextmanager
+    def collecting(self) -> Iterator[set[str]]:
+        """The effects of what is walked within; they count outside as well."""
+        effects: set[str] = set()
+        self.effects.append(effects)
+        try:
+            yield effects
+        finally:
+            self.effects.pop()
+            self.effects[-1] |= effects
+
+    def affect(self, effect: str) -> None:
+        self.effects[-1].add(effect)
+
+    def use(self, value: Value) -> None:
+        """Something other than a look at metadata is done with it."""
+        self.used |= shared(value)
+
+    def keep(
+        self, node: ast.AST, holder: str, how: How, value: Value, key: Value | None = None
+    ) -> None:
+        """Put a value into module state."""
+        kept = replace(value, held="")
+        before = self.contents.get(holder, NOTHING)
+        if how in ("key", "item"):
+            inner = every(before) if isinstance(before, Group) else NOTHING
+            after: Value = Group(every=join(inner, kept))
+        else:
+            after = join(before, kept)
+        if after != before:
+            self.contents[holder] = after
+            self.version += 1
+        self.emit(Kept(node, self.context, holder, how, kept, key))
+        lasting = value.holds or not isinstance(value, Tensor) or how == "item"
+        if lasting and self.now != "first":
+            self.affect(f"keep {holder}")
+
+    def read_global(self, module: Module, name: str) -> Value | None:
+        """A name of a module; with where it is held, if some function changes it."""
+        frame = self.modules.get(module.path)
+        if frame is None or name not in frame.env:
+            return None
+        value = frame.env[name]
+        if name not in module.changed or not isinstance(value, Host | Group | Unknown | Tensor):
+            return value
+        holder = f"{module.path}:{name}"
+        if holder not in self.contents:
+            self.contents[holder] = replace(value, held="")
+        return self.from_state(self.contents[holder], holder)
+
+    def from_state(self, value: Value, holder: str) -> Value:
+        """A value read from module state: its memory outlives the call."""
+        if isinstance(value, Tensor):
+            value = replace(value, shares=value.shares | {holder}, fresh=False)
+        if isinstance(value, Group):
+            value = replace(value, items=None, every=self.from_state(every(value), holder))
+        if isinstance(value, Host):
+            self.affect(f"read {holder}")
+        if isinstance(value, Host | Group | Unknown | Tensor | Made | Instance):
+            return replace(value, held=holder)
+        return value
+
+    def attribute_of_state(self, holder: str) -> Value:
+        """`holder` names an attribute of something that outlives the call."""
+        return self.from_state(self.contents.get(holder, UNKNOWN), holder)
+
+
+def shared(value: Value) -> Names:
+    """The arguments and the module state whose memory a value or its items lie in."""
+    if isinstance(value, Group):
+        return value.shares.union(*map(shared, value.items or (value.every,)))
+    return value.shares

@@ -1,0 +1,249 @@
+"""Statements, functions and modules: the order in which things happen."""
+
+import ast
+from collections.abc import Mapping, Sequence
+
+from cacheon.scan import facts, torch_api
+from cacheon.scan.calls import stream_of
+from cacheon.scan.events import Branched, Looped, Streamed
+from cacheon.scan.importing import Importing
+from cacheon.scan.values import (
+    CAPTURING,
+    LAZY,
+    NONE,
+    Host,
+    Made,
+    Value,
+    is_live,
+    join,
+)
+
+_TOPICS = ("capture", "rank")
+
+
+class Statements(Importing):
+    def block(self, body: Sequence[ast.stmt]) -> bool:
+        before = self.facts
+        for number, statement in enumerate(body):
+            if isinstance(statement, ast.If):
+                falls, later = self._if(statement, body[number + 1 :])
+                if later or not falls:
+                    self.facts = before
+                    return falls
+            elif not self._statement(statement):
+                self.facts = before
+                return False
+        self.facts = before
+        return True
+
+    def _statement(self, node: ast.stmt) -> bool:
+        """Walk one statement; whether the next one can be reached."""
+        match node:
+            case ast.Expr(value=value):
+                self.value(value)
+                left, self.left = self.left, False
+                return not left
+            case ast.Assign(targets=targets, value=value):
+                self._assigned(targets, value)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                self._assigned([target], value)
+            case ast.AugAssign():
+                self._augmented(node)
+            case ast.Return(value=value):
+                result = Host(known=True) if value is None else self.value(value)
+                self.frame.returned.append((node, result))
+                return False
+            case ast.Raise() | ast.Break() | ast.Continue():
+                for child in ast.iter_child_nodes(node):
+                    if isinstance(child, ast.expr):
+                        self.value(child)
+                return False
+            case ast.For() | ast.AsyncFor():
+                self._for(node)
+            case ast.While():
+                return self._while(node)
+            case ast.With() | ast.AsyncWith():
+                return self._with(node)
+            case ast.Try() | ast.TryStar():
+                return self._try(node)
+            case ast.Assert(test=test):
+                self.tested(test)
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                self.frame.env[node.name] = self.defined(node)
+            case ast.ClassDef():
+                self.define_class(node)
+            case ast.Import() | ast.ImportFrom():
+                self.import_names(node)
+            case ast.Global(names=names):
+                self.frame.globals.update(names)
+            case ast.Match():
+                self._match(node)
+            case ast.Delete(targets=targets):
+                for target in targets:
+                    if isinstance(target, ast.Subscript):
+                        self.affect(f"take {self.value(target.value).held}")
+        return True
+
+    def _assigned(self, targets: Sequence[ast.expr], node: ast.expr) -> None:
+        value = self.value(node)
+        for target in targets:
+            named = isinstance(target, ast.Name) and target.id in self.frame.globals
+            if named and isinstance(target, ast.Name) and _is_sum_of(node, target.id):
+                self.count(target, target.id, value)
+            else:
+                self.assign(target, value)
+
+    def _augmented(self, node: ast.AugAssign) -> None:
+        """`target += value`: in place where the target is a tensor."""
+        loaded: ast.expr = ast.copy_location(_as_load(node.target), node)
+        before, added = self.value(loaded), self.value(node.value)
+        if is_live(before):
+            self.write(node, before, "+=", added)
+        elif isinstance(node.target, ast.Name) and node.target.id in self.frame.globals:
+            self.count(node, node.target.id, self.arithmetic(node.op, before, added))
+        elif not isinstance(node.target, ast.Attribute):
+            self.assign(node.target, self.arithmetic(node.op, before, added))
+
+    def count(self, node: ast.AST, name: str, value: Value) -> None:
+        """Module state is made from itself."""
+        self.keep(node, f"{self.frame.module.path}:{name}", "counted", value)
+
+    # Branches
+
+    def _if(self, node: ast.If, rest: Sequence[ast.stmt]) -> tuple[bool, bool]:
+        """Walk a branch. Whether control can come out, and whether `rest`, the statements
+        after it, were walked too: they are the other arm of a branch that one arm leaves."""
+        value = self.tested(node.test)
+        when, unless = facts.truth(value)
+        before = dict(self.frame.env)
+        with self.knowing(when), self.collecting() as then:
+            falls = self.block(node.body)
+        after, self.frame.env = self.frame.env, before
+        with self.knowing(unless), self.collecting() as otherwise:
+            falls_else = self.block(node.orelse)
+            later = not falls and falls_else and bool(rest)
+            if later:
+                falls_else = self.block(rest)
+        if falls and falls_else:
+            self.frame.env = merged(after, self.frame.env)
+        elif falls:
+            self.frame.env = after
+            if not falls_else and rest:
+                with self.knowing(when), self.collecting() as more:
+                    falls = self.block(rest)
+                then |= more
+                later = True
+        for topic in _TOPICS:
+            if topic in facts.topics(value):
+                arms = frozenset(then), frozenset(otherwise)
+                self.emit(Branched(node, self.context, topic, *arms))
+        return falls or falls_else, later
+
+    def _for(self, node: ast.For | ast.AsyncFor) -> None:
+        item = self.one_of(self.value(node.iter))
+        before = dict(self.frame.env)
+        # Twice: what one turn leaves behind, the next one meets.
+        for _ in range(2):
+            self.assign(node.target, item)
+            self.block(node.body)
+            self.frame.env = merged(before, self.frame.env)
+        self.block(node.orelse)
+
+    def _while(self, node: ast.While) -> bool:
+        before = dict(self.frame.env)
+        value = self.tested(node.test)
+        when, _ = facts.truth(value)
+        always = isinstance(value, Host) and value.constant is True
+        leaves = any(map(_leaves, node.body))
+        if not leaves and (always or CAPTURING in when):
+            self.emit(Looped(node, self.context, forever=True))
+        with self.knowing(when):
+            for _ in range(2):
+                self.block(node.body)
+                self.frame.env = merged(before, self.frame.env)
+        self.block(node.orelse)
+        return leaves or not always
+
+    def _with(self, node: ast.With | ast.AsyncWith) -> bool:
+        entered = 0
+        for item in node.items:
+            value = self.value(item.context_expr)
+            if item.optional_vars is not None:
+                self.assign(item.optional_vars, value)
+            if isinstance(value, Made) and value.name in ("torch.cuda.stream", torch_api.STREAM):
+                which = stream_of(value)
+                self.emit(Streamed(item.context_expr, self.context, "use", which))
+                self.streams.append(which)
+                entered += 1
+        falls = self.block(node.body)
+        del self.streams[len(self.streams) - entered :]
+        return falls
+
+    def _try(self, node: ast.Try | ast.TryStar) -> bool:
+        before = dict(self.frame.env)
+        falls = self.block([*node.body, *node.orelse])
+        ends = [self.frame.env] if falls else []
+        for handler in node.handlers:
+            self.frame.env = dict(before)
+            # State that a key or an attribute is asked of, and that is not there yet.
+            lazy = frozenset({LAZY}) if _is_absence(handler.type) else NONE
+            with self.knowing(lazy):
+                if self.block(handler.body):
+                    ends.append(self.frame.env)
+        if ends:
+            self.frame.env = ends[0]
+            for other in ends[1:]:
+                self.frame.env = merged(self.frame.env, other)
+        return self.block(node.finalbody) and bool(ends)
+
+    def _match(self, node: ast.Match) -> None:
+        self.value(node.subject)
+        before, ends = dict(self.frame.env), list[dict[str, Value]]()
+        for case in node.cases:
+            self.frame.env = dict(before)
+            if case.guard is not None:
+                self.tested(case.guard)
+            self.block(case.body)
+            ends.append(self.frame.env)
+        for end in ends:
+            before = merged(before, end)
+        self.frame.env = before
+
+
+def merged(a: Mapping[str, Value], b: Mapping[str, Value]) -> dict[str, Value]:
+    """The names after a branch; one that an arm does not bind keeps the other's value."""
+    return {
+        name: join(a[name], b[name]) if name in a and name in b else (a | b)[name]  # type: ignore[operator]
+        for name in {**a, **b}
+    }
+
+
+def _leaves(node: ast.AST) -> bool:
+    """Whether something in a loop's body leaves the loop."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        return False
+    if isinstance(node, ast.Return | ast.Raise | ast.Break | ast.Yield | ast.YieldFrom):
+        return True
+    return any(map(_leaves, ast.iter_child_nodes(node)))
+
+
+def _as_load(target: ast.Name | ast.Attribute | ast.Subscript) -> ast.expr:
+    match target:
+        case ast.Name(id=name):
+            return ast.Name(id=name, ctx=ast.Load())
+        case ast.Attribute(value=value, attr=attr):
+            return ast.Attribute(value=value, attr=attr, ctx=ast.Load())
+        case ast.Subscript(value=value, slice=index):
+            return ast.Subscript(value=value, slice=index, ctx=ast.Load())
+
+
+def _is_sum_of(node: ast.expr, name: str) -> bool:
+    match node:
+        case ast.BinOp(left=ast.Name(id=left)):
+            return left == name
+    return False
+
+
+def _is_absence(kind: ast.expr | None) -> bool:
+    names = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+    return any(isinstance(n, ast.Name) and n.id in ("KeyError", "AttributeError") for n in names)

@@ -1,0 +1,187 @@
+"""What the scan knows of a value without running anything.
+
+A value that is not known for certain is `Unknown`, and no rule fires on it: a scan that
+cries wolf is switched off. `held` names the module state that a value was read from, in
+the form `path:NAME`; `shares` the arguments (and module state) whose memory it lies in;
+`holds` the arguments whose contents it was computed from.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Literal
+
+Names = frozenset[str]
+NONE: Names = frozenset()
+CAPTURING, EAGER, LAZY, READY, GROWN = "capturing", "eager", "lazy", "ready", "grown"
+"""Facts that hold in an arm of a branch: a capture is on; none is; module state is not
+there yet; it is; it was too small."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    held: str = ""
+    shares: Names = NONE
+    holds: Names = NONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown(Value):
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host(Value):
+    """A number, a text, a shape. `constant`: a text, a boolean or None that stands in the
+    source. `addresses`: arguments whose address is in it. `topics`: what it is about
+    ("capture", "rank", "device"). `when` and `unless`: facts where it is true, and where
+    not."""
+
+    constant: str | bool | None = None
+    known: bool = False
+    addresses: Names = NONE
+    topics: Names = NONE
+    when: Names = NONE
+    unless: Names = NONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tensor(Value):
+    """`place`: where its memory is. `mask`: of booleans. `part`: the strided slice of an
+    argument that it is, as written. `fresh`: allocated by the call."""
+
+    place: Literal["device", "host"] = "device"
+    mask: bool = False
+    pinned: bool = False
+    fresh: bool = False
+    part: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group(Value):
+    """A tuple, list or mapping. `items` where each is known, else None; `every`: what any
+    of them may be. `literal`: a list that was written out or made by a comprehension."""
+
+    items: tuple[Value, ...] | None = None
+    every: Value = Unknown()
+    literal: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Symbol(Value):
+    """A name that an import leads to, such as `torch.cuda.synchronize`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made(Value):
+    """An instance of an outside class; `which` tells two of them apart."""
+
+    name: str
+    which: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method(Value):
+    """A method of a tensor, a group or an instance, before it is called."""
+
+    receiver: Value
+    attr: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Function(Value):
+    """A function of the sources, by where it is defined. `instance`: the object that it
+    is bound to."""
+
+    path: str
+    line: int
+    name: str
+    instance: Value | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel(Value):
+    """A function that a GPU runs; `gridded` once a grid has been given to it."""
+
+    path: str
+    name: str
+    gridded: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Class(Value):
+    path: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instance(Value):
+    path: str
+    name: str
+
+
+UNKNOWN = Unknown()
+NOTHING = Host(constant=None, known=True)
+HOST = Host()
+
+
+def is_live(value: Value) -> bool:
+    """Whether it is a tensor in device memory."""
+    return isinstance(value, Tensor) and value.place == "device"
+
+
+def tensors(value: Value) -> list[Tensor]:
+    """The tensors that a value is or has among its known items."""
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, Group):
+        return [t for item in (*(value.items or ()), value.every) for t in tensors(item)]
+    return []
+
+
+def join(a: Value, b: Value) -> Value:
+    """What a value may be that is one of the two. A None beside something else is left
+    out: code that goes on with it has asked."""
+    if a == b:
+        return a
+    if _is_none(a) or _is_none(b):
+        kept, other = (b, a) if _is_none(a) else (a, b)
+        return replace(kept, held=kept.held or other.held)
+    held, shares, holds = a.held or b.held, a.shares | b.shares, a.holds | b.holds
+    joint: Value = Unknown()
+    if isinstance(a, Tensor) and isinstance(b, Tensor) and a.place == b.place:
+        joint = Tensor(
+            place=a.place,
+            mask=a.mask and b.mask,
+            pinned=a.pinned or b.pinned,
+            fresh=a.fresh and b.fresh,
+            part=a.part if a.part == b.part else "",
+        )
+    elif isinstance(a, Host) and isinstance(b, Host):
+        joint = Host(addresses=a.addresses | b.addresses, topics=a.topics | b.topics)
+    elif isinstance(a, Group) and isinstance(b, Group):
+        joint = Group(items=_pairwise(a.items, b.items), every=join(every(a), every(b)))
+    return replace(joint, held=held, shares=shares, holds=holds)
+
+
+def joined(values: Iterable[Value]) -> Value:
+    """The join of any number of values; UNKNOWN where there is none."""
+    found = list(values)
+    return reduce(join, found) if found else UNKNOWN
+
+
+def every(group: Group) -> Value:
+    """What an item may be that is taken at an unknown place."""
+    return joined(group.items) if group.items else group.every
+
+
+def _pairwise(a: tuple[Value, ...] | None, b: tuple[Value, ...] | None) -> tuple[Value, ...] | None:
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return tuple(join(x, y) for x, y in zip(a, b, strict=True))
+
+
+def _is_none(value: Value) -> bool:
+    return isinstance(value, Host) and value.known and value.constant is None
