@@ -57,9 +57,10 @@ class Guest:
             return error
 
     def end(self, *, hung: bool = False, grace: float = 2.0) -> Ended:
-        ended = self.supervisor.end(self.pid, root=str(self.root), hung=hung, grace=grace)
-        self.port.wire.close()
-        return ended
+        try:
+            return self.supervisor.end(self.pid, root=str(self.root), hung=hung, grace=grace)
+        finally:
+            self.port.wire.close()
 
 
 def alive(pid: int) -> bool:

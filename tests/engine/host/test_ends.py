@@ -46,7 +46,9 @@ def test_one_that_only_waits_is_killed_after_its_grace(invite: Invite) -> None:
 @pytest.mark.parametrize("status", [0, 7, 255])
 def test_a_candidate_that_exits(invite: Invite, status: int) -> None:
     guest = invite()
-    assert isinstance(guest.load(f"import os; print('bye', flush=True); os._exit({status})"), Closed)
+    assert isinstance(
+        guest.load(f"import os; print('bye', flush=True); os._exit({status})"), Closed
+    )
     ended = guest.end()
     assert (ended.status, ended.signal, ended.killed) == (status, -1, False)
     assert ended.output == "bye\n"

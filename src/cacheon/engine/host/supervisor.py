@@ -10,6 +10,7 @@ import re
 import select
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -18,14 +19,29 @@ from pathlib import Path
 
 from cacheon.engine import processes
 from cacheon.engine.host.orders import AnyAnswer, AnyOrder, Fork, Forked, Ready, Role, Sweep, Swept
-from cacheon.engine.protocol import TRUSTED_FRAME, AnyAsk, AnyTell, Closed, Ended, Where, Wire
+from cacheon.engine.protocol import (
+    TRUSTED_FRAME,
+    AnyAsk,
+    AnyTell,
+    Closed,
+    Ended,
+    TooSlow,
+    Where,
+    Wire,
+)
 from cacheon.records.errors import InfrastructureError
 
 _GRACE = 2.0
+ANSWERS_WITHIN = 60.0
+"""Seconds that the fork server may take for any order: it waits for nobody."""
 HEAD = 1500
 """Characters kept of what a child prints first."""
 TAIL = 1 << 16
 """Bytes kept of what it printed last, where a traceback of a hung process is looked for."""
+_LONGEST_SOURCE = 1 << 20
+"""Bytes of a candidate's file in which a line is looked up."""
+_servers: set[int] = set()
+"""The fork servers of this process."""
 
 
 class Output:
@@ -36,19 +52,20 @@ class Output:
         self.descriptor = descriptor
         self.head = b""
         self.tail = b""
+        self.ended = False
 
-    def drain(self) -> bool:
-        """Read what is there; False at the end of the stream."""
+    def drain(self) -> None:
+        """Read what is there."""
         for _ in range(64):
+            if self.ended:
+                return
             try:
                 chunk = os.read(self.descriptor, 1 << 16)
             except BlockingIOError:
-                return True
-            if not chunk:
-                return False
+                return
+            self.ended = not chunk
             self.head += chunk[: max(0, HEAD - len(self.head))]
             self.tail = (self.tail + chunk)[-TAIL:]
-        return True
 
     def text(self) -> str:
         return self.head.decode("utf-8", "replace")
@@ -62,11 +79,21 @@ class Child:
         self.output = output
         self.sock = sock
 
+    def close(self) -> None:
+        os.close(self.output.descriptor)
+        self.sock.close()
+
 
 class Supervisor:
-    """Owns the zygote. Close it, or nothing that it started ends."""
+    """Owns the zygote. Close it, or nothing that it started ends.
 
-    def __init__(self, device: str) -> None:
+    `directory`, where one is given, is removed when everything has ended, also where this
+    process is killed."""
+
+    def __init__(self, device: str, directory: str = "") -> None:
+        # Should the zygote be killed, what it would have swept comes to this process.
+        processes.become_subreaper()
+        self._strangers = set(processes.children(os.getpid()))
         ours, theirs = socket.socketpair()
         source = str(Path(__file__).parents[3])
         environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
@@ -76,7 +103,14 @@ class Supervisor:
         )
         descriptor = theirs.fileno()
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "cacheon.engine.host.zygote", str(descriptor), device],
+            [
+                sys.executable,
+                "-m",
+                "cacheon.engine.host.zygote",
+                str(descriptor),
+                device,
+                directory,
+            ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -85,6 +119,7 @@ class Supervisor:
             start_new_session=True,
         )
         theirs.close()
+        _servers.add(self.process.pid)
         if self.process.stderr is None:
             raise InfrastructureError("the fork server has no error stream")
         self.errors = Output(self.process.stderr.fileno())
@@ -93,7 +128,7 @@ class Supervisor:
         )
         self.children: dict[int, Child] = {}
         self._ready: Ready | None = None
-        self._silent: list[int] = []
+        self._has_forked = False
 
     def ready(self, seconds: float = 120.0) -> Ready:
         """Wait for the zygote's imports. Raises InfrastructureError."""
@@ -109,17 +144,18 @@ class Supervisor:
         self.ready()
         ours, theirs = socket.socketpair()
         reading, writing = os.pipe()
+        child = Child(0, Output(reading), ours)
         try:
-            self.wire.send(Fork(role=role), (theirs.fileno(), writing))
-        except Closed as error:
-            raise InfrastructureError(f"the fork server is gone: {self._last_words()}") from error
+            answer = self._ask(Fork(role=role), (theirs.fileno(), writing))
+            if not isinstance(answer, Forked):
+                raise InfrastructureError(f"no child came: the fork server said {answer}")
+        except InfrastructureError:
+            child.close()
+            raise
         finally:
             theirs.close()
             os.close(writing)
-        answer = self._answer(60.0)
-        if not isinstance(answer, Forked):
-            raise InfrastructureError(f"no child came: the fork server said {answer}")
-        child = Child(answer.pid, Output(reading), ours)
+        child.pid = answer.pid
         self.children[child.pid] = child
         return child
 
@@ -134,14 +170,15 @@ class Supervisor:
         child = self.children.pop(pid, None)
         if child is None:
             return Ended()
-        where = self._where_it_hangs(child, root) if hung else None
-        alive = not self._leaves(child, 0.0 if hung else grace)
-        self.wire.send(Sweep(pid=pid))
-        answer = self._answer(60.0)
-        if not isinstance(answer, Swept):
-            raise InfrastructureError(f"nothing was swept: the fork server said {answer}")
-        child.output.drain()
-        os.close(child.output.descriptor)
+        try:
+            where = self._where_it_hangs(child, root) if hung else None
+            alive = not self._leaves(child, 0.0 if hung else grace)
+            answer = self._ask(Sweep(pid=pid))
+            if not isinstance(answer, Swept):
+                raise InfrastructureError(f"nothing was swept: the fork server said {answer}")
+            child.output.drain()
+        finally:
+            child.close()
         return Ended(
             signal=answer.signal,
             status=answer.status,
@@ -161,8 +198,9 @@ class Supervisor:
             poll = select.poll()
             for grader in graders:
                 poll.register(grader.sock, select.POLLIN)
-            outputs = {c.output.descriptor: c.output for c in self.children.values()}
-            outputs[self.errors.descriptor] = self.errors
+            everyone = (self.errors, *(child.output for child in self.children.values()))
+            # A stream at its end would wake every poll.
+            outputs = {each.descriptor: each for each in everyone if not each.ended}
             for descriptor in outputs:
                 poll.register(descriptor, select.POLLIN)
             left = deadline - time.monotonic()
@@ -170,8 +208,7 @@ class Supervisor:
             if not events:
                 return []
             for descriptor in events.keys() & outputs.keys():
-                if not outputs[descriptor].drain():
-                    self._forget(descriptor)
+                outputs[descriptor].drain()
             ready = [grader for grader in graders if grader.sock.fileno() in events]
             if ready:
                 return ready
@@ -179,7 +216,7 @@ class Supervisor:
     def close(self) -> None:
         """End every child and the zygote itself."""
         for pid in list(self.children):
-            with contextlib.suppress(Closed, InfrastructureError):
+            with contextlib.suppress(InfrastructureError):
                 self.end(pid, grace=0.0)
         self.wire.close()
         try:
@@ -189,22 +226,47 @@ class Supervisor:
             self.process.wait()
         if self.process.stderr is not None:
             self.process.stderr.close()
-        for descriptor in self._silent:
-            os.close(descriptor)
+        _servers.discard(self.process.pid)
+        if self.process.returncode != 0 and self._has_forked:
+            self._sweep_what_came_here()
 
-    def _forget(self, descriptor: int) -> None:
-        """A stream that ended would wake every poll: put an empty pipe in its place."""
-        reading, writing = os.pipe()
-        os.dup2(reading, descriptor)
-        os.set_blocking(descriptor, False)
-        os.close(reading)
-        self._silent.append(writing)
+    def _sweep_what_came_here(self) -> None:
+        """The zygote was killed before it had swept: its descendants are children of this
+        process now, in other sessions than its own. Grandchildren arrive as their parents
+        die, hence the rounds."""
+        for _ in range(200):
+            left = [pid for pid in processes.children(os.getpid()) if self._came_here(pid)]
+            if not left:
+                return
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(pid, 0)
+
+    def _came_here(self, pid: int) -> bool:
+        seen = processes.look(pid)
+        if seen is None or pid in self._strangers or pid in _servers:
+            return False
+        return seen.session != os.getsid(0)
+
+    def _ask(self, order: AnyOrder, descriptors: tuple[int, ...] = ()) -> AnyAnswer:
+        self._has_forked = True
+        try:
+            self.wire.send(order, descriptors)
+        except Closed as error:
+            raise InfrastructureError(f"the fork server is gone: {self._last_words()}") from error
+        return self._answer(ANSWERS_WITHIN)
 
     def _answer(self, seconds: float) -> AnyAnswer:
         try:
             return self.wire.receive(seconds)
         except Closed as error:
             raise InfrastructureError(f"the fork server is gone: {self._last_words()}") from error
+        except TooSlow:
+            # An answer that came later would be taken for that to another order.
+            self.wire.close()
+            raise InfrastructureError(f"the fork server says nothing for {seconds:g} s") from None
 
     def _last_words(self) -> str:
         self.errors.drain()
@@ -236,8 +298,8 @@ class Supervisor:
 
 def innermost_line(dump: str, root: str) -> Where | None:
     """The first line inside `root` of a faulthandler dump (most recent call first)."""
-    for file, line, function in re.findall(r'File "([^"\n]+)", line (\d+) in (\S+)', dump):
-        if root and file.startswith(root + os.sep):
+    for file, line, function in re.findall(r'File "([^"\n]+)", line (\d{1,8}) in (\S+)', dump):
+        if root and file.startswith(root + os.sep) and os.path.normpath(file) == file:
             return Where(
                 file=file[len(root) + 1 :][:300],
                 line=min(int(line), 10_000_000),
@@ -248,10 +310,18 @@ def innermost_line(dump: str, root: str) -> Where | None:
 
 
 def _source_line(file: str, line: int) -> str:
+    """The candidate says which file, and may have put something else in its place: nothing
+    that is linked, that blocks or that has no end is read."""
     try:
-        lines = Path(file).read_text("utf-8", "replace").splitlines()
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return ""
+    try:
+        regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        read = os.read(descriptor, _LONGEST_SOURCE) if regular else b""
+    finally:
+        os.close(descriptor)
+    lines = read.decode("utf-8", "replace").splitlines()
     return lines[line - 1].strip()[:300] if 0 < line <= len(lines) else ""
 
 

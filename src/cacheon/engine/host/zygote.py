@@ -1,6 +1,6 @@
 """The fork server: imports torch and triton once, runs nothing of theirs, forks children.
 
-Started by the host as `python -m cacheon.engine.host.zygote FD DEVICE`. The standard
+Started by the host as `python -m cacheon.engine.host.zygote FD DEVICE DIRECTORY`. The standard
 library's forkserver hands its control descriptors to every child and runs `__main__`
 again; this one closes in a child whatever is not that child's own.
 
@@ -14,6 +14,7 @@ import gc
 import importlib.util
 import os
 import selectors
+import shutil
 import signal
 import socket
 import sys
@@ -173,14 +174,22 @@ def _freeze() -> None:
 
 
 def main(arguments: list[str]) -> int:
-    descriptor, device = int(arguments[0]), arguments[1]
+    descriptor, device, directory = int(arguments[0]), arguments[1], arguments[2]
     processes.become_subreaper()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     zygote = Zygote(socket.socket(fileno=descriptor), device)
     missing = _import_engine(device)
-    zygote.wire.send(Ready(missing=missing))
-    if not missing or missing == ("triton",):
-        zygote.serve()
+    try:
+        zygote.wire.send(Ready(missing=missing))
+        if "torch" not in missing:
+            zygote.serve()
+    except Closed:
+        # The host left before anything was forked.
+        return 0
+    finally:
+        if directory:
+            # A host that was killed removes nothing.
+            shutil.rmtree(directory, ignore_errors=True)
     return 0
 
 
