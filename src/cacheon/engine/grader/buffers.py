@@ -116,7 +116,10 @@ class CallBuffers:
     def stage_rows(self, bank: Values, picks: torch.Tensor) -> None:
         """Fill every row: row j takes entry picks[j] of the bank, (entries, *shape)."""
         for name, ring in self.staging.items():
-            ring.copy_(bank[name].index_select(0, picks))
+            if ring.is_contiguous():
+                torch.index_select(bank[name], 0, picks, out=ring)
+            else:
+                ring.copy_(bank[name].index_select(0, picks))
 
     def poison(self, integers: Values) -> None:
         """Poison inputs, outputs and log. Integer inputs get other valid values: an index

@@ -96,8 +96,7 @@ class Bursts:
         last = {name: values[picked[-1]] for name, values in bank.values.items()}
         if all(entry in known for entry in picked):
             rows = [
-                torch.stack([known[entry][output] for entry in picked])
-                for output in range(len(buffers.outputs))
+                [known[entry][output] for entry in picked] for output in range(len(buffers.outputs))
             ]
             if as_right_as(buffers, rows, last):
                 return Judgement.right(buffers.case)
