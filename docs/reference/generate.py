@@ -28,7 +28,18 @@ def reference() -> str:
                 raise SystemExit(f"no such verb: {verb}")
             with click.Context(command, parent=top, info_name=verb) as context:
                 parts.append(_section(f"cacheon {verb}", command.get_help(context)))
+                if isinstance(command, click.Group):
+                    parts += _parts(command, context)
     return "\n".join(parts)
+
+
+def _parts(group: click.Group, above: click.Context) -> list[str]:
+    """A section for each part of a verb."""
+    found = []
+    for name, part in group.commands.items():
+        with click.Context(part, parent=above, info_name=name) as context:
+            found.append(_section(f"{above.command_path} {name}", part.get_help(context)))
+    return found
 
 
 def _section(name: str, text: str) -> str:

@@ -13,6 +13,10 @@ ROOT = Path(__file__).parents[2]
 HEAVY = ("torch", "triton", "numpy", "cacheon.engine.grader", "cacheon.engine.worker")
 
 
+_ASKED = ["--bundle", "src/cacheon/examples/good/torch_rmsnorm", "--arena", "h200-decode"]
+_ASKED += ["--launch", "no-such-launch.json"]
+
+
 def modules_after(*words: str) -> tuple[int, set[str]]:
     """The exit code of a command line run in a fresh interpreter, and what it loaded."""
     script = (
@@ -44,6 +48,10 @@ def modules_after(*words: str) -> tuple[int, set[str]]:
         (["explain", "--list"], 0),
         (["init", "--help"], 0),
         (["doctor", "--help"], 0),
+        (["arena", "list"], 0),
+        (["arena", "show", "norm.rmsnorm"], 0),
+        (["launch", "--help"], 0),
+        (["require", "norm.rmsnorm", *_ASKED], 2),
         (["init", "no.such.slot", "somewhere"], 2),
         (["verify", "no-such-bundle", "--device", "cpu"], 2),
     ],

@@ -36,6 +36,12 @@ OPTIONS = {
     "init": {"--template"},
     "explain": {"--list", "--format"},
     "doctor": {"--format"},
+    "arena": set(),
+    "launch": {"--device", "--output"},
+    "require": {"--bundle", "--arena", "--launch", "--observer", "--output"},
+}
+PARTS = {
+    "arena": {"list": {"--format"}, "show": {"--format"}, "check": {"--format"}},
 }
 ENGINE_RULES = set(
     """
@@ -65,6 +71,22 @@ def test_the_options_are_these(verb: str) -> None:
         for name in parameter.opts
     }
     assert options == OPTIONS[verb]
+
+
+def test_the_parts_of_verbs_are_these() -> None:
+    found = {
+        verb: {
+            name: {option for p in part.params if isinstance(p, click.Option) for option in p.opts}
+            for name, part in group.commands.items()
+        }
+        for verb in VERBS
+        if isinstance(group := command_of(verb), click.Group)
+    }
+    assert found == PARTS
+    for verb, parts in PARTS.items():
+        for name in parts:
+            reference = (ROOT / "docs/reference/cli.md").read_text()
+            assert f"## cacheon {verb} {name}" in reference
 
 
 @pytest.mark.parametrize("verb", VERBS)

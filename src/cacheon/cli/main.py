@@ -11,7 +11,7 @@ import click
 import cacheon
 from cacheon.records.errors import CacheonError, one_line
 
-VERBS = ("verify", "slots", "init", "explain", "doctor")
+VERBS = ("verify", "slots", "init", "explain", "doctor", "arena", "launch", "require")
 _INTERRUPTED, _PIPE_CLOSED = 130, 141
 """128 and the signal's number, as a shell says it."""
 _UNUSABLE, _NO_DECISION = 2, 3

@@ -2,9 +2,12 @@
 
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from cacheon.records.errors import InputError
 
 if TYPE_CHECKING:
     from cacheon.report.line import Line
@@ -36,3 +39,16 @@ def write_json(schema: str, body: Any) -> None:
 def write_bytes(data: bytes) -> None:
     sys.stdout.buffer.write(data)
     sys.stdout.flush()
+
+
+def write_new(path: Path, data: bytes) -> None:
+    """A file that was not there before: nothing is ever overwritten. Raises InputError."""
+    try:
+        with path.open("xb") as file:
+            file.write(data)
+    except (OSError, ValueError) as error:
+        # ValueError: a path with a NUL in it.
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise InputError(
+            file=str(path), place="--output", expected="a new file", got=reason or "no path"
+        ) from error

@@ -7,10 +7,14 @@ management).
 
 import ctypes
 import functools
+import re
+from pathlib import Path
 
 HANDLE_BYTES = 64
 """Size of a CUipcMemHandle."""
 
+_KERNEL = Path("/proc/driver/nvidia/version")
+_VERSION = re.compile(r"^NVRM version:.*?\s(\d+\.\d+(?:\.\d+)?)\s", re.MULTILINE)
 _LAZY_ENABLE_PEER_ACCESS = 1
 
 
@@ -90,6 +94,20 @@ def captured_nodes(stream: int) -> int:
     if _library().cuGraphGetNodes(graph, None, ctypes.byref(count)) != 0:
         return -1
     return count.value
+
+
+def installed_version() -> str:
+    """The driver's version as the kernel tells it; where it does not, the newest CUDA that
+    the driver's library supports, as `CUDA 13.0`."""
+    try:
+        found = _VERSION.search(_KERNEL.read_text(errors="replace"))
+    except OSError:
+        found = None
+    if found:
+        return found[1]
+    number = ctypes.c_int()
+    _check("cuDriverGetVersion", _library().cuDriverGetVersion(ctypes.byref(number)))
+    return f"CUDA {number.value // 1000}.{number.value % 1000 // 10}"
 
 
 def _pointer(address: int) -> ctypes.c_uint64:

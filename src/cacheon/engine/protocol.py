@@ -15,7 +15,7 @@ from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
 import msgspec
 
 from cacheon.engine.outcome import ORDERS, OrderName
-from cacheon.engine.request import Candidate, Progress, RunSettings, VariantRequest
+from cacheon.engine.request import Candidate, Progress, RunSettings, SeenDevice, VariantRequest
 from cacheon.records.strict import Record
 
 Text = Annotated[str, msgspec.Meta(max_length=2000)]
@@ -258,6 +258,7 @@ class Facts(Ask, tag="facts"):
     architecture: str
     versions: dict[str, str]
     error: str = ""
+    devices: tuple[SeenDevice, ...] = ()
 
 
 class Examined(Ask, tag="examined"):

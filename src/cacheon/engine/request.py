@@ -53,8 +53,17 @@ class RunSettings(Record):
     budget: Budget = Budget()
 
 
+class SeenDevice(Record):
+    """One device of the machine, by what makes it alike others; `memory` in MiB."""
+
+    name: str
+    architecture: str
+    memory: int
+
+
 class DeviceFacts(Record):
-    """What the zygote's first trusted child says of the device."""
+    """What the zygote's first trusted child says of the device. `devices`: all that are
+    visible, the one in use among them; none on a CPU."""
 
     device: Device
     name: str
@@ -64,6 +73,7 @@ class DeviceFacts(Record):
     driver: str = ""
     triton: str = ""
     cuda_bindings: str = ""
+    devices: tuple[SeenDevice, ...] = ()
 
 
 class Progress(Record):

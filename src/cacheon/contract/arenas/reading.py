@@ -26,7 +26,8 @@ from cacheon.records.fields import Table, kind_of, parse_toml
 
 T = TypeVar("T", bound=str)
 
-_NAME = re.compile(r"\A[0-9a-z][0-9a-z._-]{0,63}\Z")
+NAME = re.compile(r"\A[0-9a-z][0-9a-z._-]{0,63}\Z")
+"""Names of arenas and observers."""
 _ARCHITECTURE = re.compile(r"\Asm[0-9]{2,3}[a-z]?\Z")
 _MOST_WORK = 1 << 40
 _MOST_REPLAYS, _MOST_SOAK, _MOST_RANKS = 1000, 100_000, 64
@@ -73,7 +74,7 @@ class _Reader:
         targets = self._targets()
         most = len(observers) or _MOST_RANKS
         return Arena(
-            name=_matching(table, "name", _NAME, "letters a-z, digits, ., _ and -"),
+            name=_matching(table, "name", NAME, "letters a-z, digits, ., _ and -"),
             version=version,
             title=table.text("title", default=""),
             targets=targets,
@@ -174,7 +175,7 @@ class _Reader:
             table = Table(row, self.table.file, f"observers[{number}]")
             _only(table, {"name", "key"})
             pinned = PinnedKey(
-                name=_matching(table, "name", _NAME, "letters a-z, digits, ., _ and -"),
+                name=_matching(table, "name", NAME, "letters a-z, digits, ., _ and -"),
                 key=_text(table, "key"),
             )
             if not is_digest(pinned.key):

@@ -8,7 +8,7 @@ import time
 import msgspec
 import torch
 
-from cacheon.engine import processes
+from cacheon.engine import driver, processes
 from cacheon.engine.grader.session import Keeper
 from cacheon.engine.grader.variant import Examiner
 from cacheon.engine.protocol import (
@@ -30,7 +30,7 @@ from cacheon.engine.protocol import (
     WantQuiet,
     Wire,
 )
-from cacheon.engine.request import Progress, RunSettings
+from cacheon.engine.request import Progress, RunSettings, SeenDevice
 from cacheon.records.errors import InfrastructureError
 
 HostWire = Wire[AnyAsk, AnyTell]
@@ -125,6 +125,20 @@ def device_facts(settings: RunSettings) -> Facts:
         return Facts(name="", architecture="", versions=versions, error=reason)
     major, minor = torch.cuda.get_device_capability()
     versions["cuda"] = torch.version.cuda or ""
+    versions["driver"] = driver.installed_version()
     return Facts(
-        name=torch.cuda.get_device_name(), architecture=f"sm{major}{minor}", versions=versions
+        name=torch.cuda.get_device_name(),
+        architecture=f"sm{major}{minor}",
+        versions=versions,
+        devices=tuple(_seen(index) for index in range(torch.cuda.device_count())),
+    )
+
+
+def _seen(index: int) -> SeenDevice:
+    """A device by its properties, which are had without a context on it."""
+    properties = torch.cuda.get_device_properties(index)
+    return SeenDevice(
+        name=properties.name,
+        architecture=f"sm{properties.major}{properties.minor}",
+        memory=properties.total_memory >> 20,
     )

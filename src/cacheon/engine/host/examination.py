@@ -135,8 +135,10 @@ class Examination:
             architecture=facts.architecture,
             torch=facts.versions.get("torch", ""),
             cuda=facts.versions.get("cuda", ""),
+            driver=facts.versions.get("driver", ""),
             triton=facts.versions.get("triton", ""),
             cuda_bindings=facts.versions.get("cuda-bindings", ""),
+            devices=facts.devices,
         )
 
     def reseed(self, settings: RunSettings) -> None:
