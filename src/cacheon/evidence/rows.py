@@ -35,6 +35,9 @@ ADVICE = frozenset({"CG807"})
 FORBIDDEN_NODES = frozenset({"host", "allocation", "free", "conditional"})
 """Kinds of graph node that replay something else than device work on fixed storage."""
 
+PERTURB = "perturb"
+"""The probe that is a stage of the course, too: replays after it are compared."""
+
 Said = list[tuple[str, str]]
 """Pairs of a reason code and a detail for people."""
 
@@ -52,10 +55,12 @@ class Asked(NamedTuple):
 
 def asked_of(requirement: Requirement) -> Asked:
     """The stages are those of the course: `load` is passed once prepare has returned, too,
-    and bursts are what the soak is made of."""
+    bursts are what the soak is made of, and who asks for no perturbation gets none."""
     stages = ["load", "warmup", "eager"]
     if requirement.graph_required:
-        stages += ["capture", "replay", "perturb"]
+        stages += ["capture", "replay"]
+        if PERTURB in requirement.probes:
+            stages.append("perturb")
         if requirement.soak:
             stages.append("soak")
     return Asked(

@@ -5,10 +5,7 @@ from collections.abc import Iterable
 
 from cacheon.evidence.case import case_digest
 from cacheon.evidence.requirement import RequiredVariant, Requirement
-from cacheon.evidence.rows import ranks_of
-
-FEWEST_REPLAYS = 2
-"""One before the perturbation and one after it: fewer show no stale pointer."""
+from cacheon.evidence.rows import PERTURB, ranks_of
 
 
 def unsound(requirement: Requirement) -> tuple[str, ...]:
@@ -37,8 +34,10 @@ def unsound(requirement: Requirement) -> tuple[str, ...]:
     cases = [case.case for variant in requirement.variants for case in variant.cases]
     said += [f"case {case} twice" for case in _repeated(cases)]
     # 4.
-    if requirement.graph_required and requirement.replays < FEWEST_REPLAYS:
-        said.append(f"graphs are required, with {requirement.replays} replays")
+    # One before a perturbation and one after it.
+    fewest = 2 if PERTURB in requirement.probes else 1
+    if requirement.graph_required and requirement.replays < fewest:
+        said.append(f"graphs are required, with {requirement.replays} of {fewest} replays")
     keys = [observer.key for observer in requirement.observers]
     said += [f"observer {key} twice" for key in _repeated(keys)]
     if requirement.quorum > len(keys):

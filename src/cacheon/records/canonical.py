@@ -4,6 +4,7 @@ Sorted keys, no white space, no floats, integers within ±(2^53 − 1), ASCII ke
 8785 and msgspec's sorted encoder agree.
 """
 
+import re
 from typing import Any, TypeVar
 
 import msgspec
@@ -19,6 +20,8 @@ DEEPEST = 32
 LARGEST = (1 << 53) - 1
 
 _NO_BRACKET = bytes(byte for byte in range(256) if byte not in b"[]{}")
+_ESCAPE = re.compile(rb'\\[^"\\]|\x7f')
+_INEXACT = re.compile(rb"[0-9][.eE]|[0-9]{16}")
 _ENCODER = msgspec.json.Encoder(order="sorted")
 
 
@@ -40,7 +43,8 @@ def decode(data: bytes, kind: type[T], *, limit: int = LIMIT, source: str = "") 
         raise RecordRefused(
             "too-large", file=source, expected=f"at most {limit} bytes", got=f"{len(data)}"
         )
-    if _depth(data) > DEEPEST:
+    bare = _outside_strings(data)
+    if _depth(bare) > DEEPEST:
         raise RecordRefused(
             "too-deep", file=source, expected=f"at most {DEEPEST} open brackets", got="more"
         )
@@ -53,23 +57,26 @@ def decode(data: bytes, kind: type[T], *, limit: int = LIMIT, source: str = "") 
             expected=f"a {getattr(kind, '__name__', kind)}",
             got=str(error),
         ) from error
-    if encode(record) != data:
+    encoded = _ENCODER.encode(record) if _shows_exact(data, bare) else encode(record)
+    if encoded != data:
         raise RecordRefused(
             "not-canonical", file=source, expected="canonical bytes", got="another spelling"
         )
     return record
 
 
-def _depth(data: bytes) -> int:
-    """How deep brackets outside strings nest, counted no further than one beyond DEEPEST.
-
-    Linear in the size whatever the bytes are; where they are no JSON the number means
-    nothing, and the decoder refuses them next."""
+def _outside_strings(data: bytes) -> bytes:
+    """Everything outside strings: linear in the size whatever the bytes are. Where they are
+    no JSON it means nothing, and the decoder refuses them."""
     # With escaped pairs gone, every quote that is left opens or closes a string.
     bare = data.replace(b"\\\\", b"").replace(b'\\"', b"")
-    brackets = b"".join(bare.split(b'"')[::2]).translate(None, _NO_BRACKET)
+    return b"".join(bare.split(b'"')[::2])
+
+
+def _depth(bare: bytes) -> int:
+    """How deep brackets nest, counted no further than one beyond DEEPEST."""
     depth = deepest = 0
-    for byte in brackets:
+    for byte in bare.translate(None, _NO_BRACKET):
         depth += 1 if byte in b"[{" else -1
         deepest = max(deepest, depth)
         if deepest > DEEPEST:
@@ -77,13 +84,22 @@ def _depth(data: bytes) -> int:
     return deepest
 
 
+def _shows_exact(data: bytes, bare: bytes) -> bool:
+    """Whether the bytes themselves show that nothing in them is inexact, so that the record
+    need not be walked: no control character, no float, no long integer, ASCII alone. False
+    says nothing. Only for bytes that were decoded: NaN would be spelled `null`."""
+    return data.isascii() and not _ESCAPE.search(data) and not _INEXACT.search(bare)
+
+
 def _refuse_inexact(value: Any) -> None:
     match value:
-        case bool() | None | str():
-            if isinstance(value, str) and not _plain(value):
+        case str():
+            if not _plain(value):
                 raise RecordRefused(
                     "control-character", expected="printable text", got=ascii(value)[:80]
                 )
+        case bool() | None:
+            pass
         case int():
             if abs(value) > LARGEST:
                 raise RecordRefused(
@@ -104,6 +120,7 @@ def _refuse_inexact(value: Any) -> None:
 
 def _plain(text: str) -> bool:
     """No control character and no lone surrogate: either would have two spellings."""
-    return not any(
+    # What is printable is neither; few texts are not, and those are looked at.
+    return text.isprintable() or not any(
         ord(c) < 0x20 or 0x7F <= ord(c) < 0xA0 or 0xD800 <= ord(c) < 0xE000 for c in text
     )

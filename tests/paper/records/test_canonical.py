@@ -79,6 +79,31 @@ def test_one_changed_byte_is_another_record_or_none(sample: Sample, data: st.Dat
     assert (read == sample) == (changed == stored)
 
 
+anything = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(1 << 62), 1 << 62)
+    | st.sampled_from([10**15 - 1, 10**15, LARGEST, LARGEST + 1, -LARGEST, -LARGEST - 1])
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text()
+    | st.text(st.sampled_from('\\"/n\n\x7fé0')),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner, max_size=5),
+    max_leaves=10,
+)
+
+
+@given(anything)
+def test_the_gate_refuses_what_may_not_be_encoded_and_nothing_else(value: object) -> None:
+    data = msgspec.json.Encoder(order="sorted").encode(value)
+    try:
+        encoded = encode(value)
+    except RecordRefused:
+        with pytest.raises(RecordRefused):
+            decode(data, object)
+    else:
+        assert encoded == data and decode(data, object) == value
+
+
 @given(st.binary(max_size=200))
 def test_no_bytes_raise_anything_else(data: bytes) -> None:
     with pytest.raises(RecordRefused):

@@ -235,6 +235,8 @@ def test_the_stages_are_those_that_are_asked_for() -> None:
     assert ASKED.stages == {"load", "warmup", "eager", "capture", "replay", "perturb", "soak"}
     no_soak = asked_of(replace(WANTED, soak=0))
     assert no_soak.stages == ASKED.stages - {"soak"}
+    undisturbed = asked_of(replace(WANTED, probes=("growth",)))
+    assert undisturbed.stages == ASKED.stages - {"perturb"}
     eager = asked_of(replace(WANTED, graph_required=False))
     assert eager.stages == {"load", "warmup", "eager"}
 
@@ -262,5 +264,6 @@ def test_where_no_graph_is_asked_for_counts_are_no_matter() -> None:
 
 
 def test_every_probe_ran() -> None:
-    assert judged(probes=("growth", "another")) == ([], [])
-    assert judged(probes=("another",)) == ([], [("probe-missing", "growth")])
+    assert judged(probes=("perturb", "growth", "another")) == ([], [])
+    assert judged(probes=("another", "perturb")) == ([], [("probe-missing", "growth")])
+    assert judged(probes=()) == ([], [("probe-missing", "growth"), ("probe-missing", "perturb")])

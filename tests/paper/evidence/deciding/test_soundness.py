@@ -67,7 +67,11 @@ UNSOUND: dict[str, tuple[Callable[[], Requirement], str]] = {
         lambda: having(SMALL, replace(LARGE, graph_safe="unset"), RING),
         f"variant {SILU}/large applies where its declaration does not route it",
     ),
-    "one-replay": (lambda: replace(WANTED, replays=1), "graphs are required, with 1 replays"),
+    "one-replay": (lambda: replace(WANTED, replays=1), "required, with 1 of 2 replays"),
+    "no-replay": (
+        lambda: replace(WANTED, replays=0, probes=("growth",)),
+        "required, with 0 of 1 replays",
+    ),
     "observer-twice": (
         lambda: replace(WANTED, observers=WANTED.observers[:1] * 2),
         f"observer {KEYS[0]} twice",
@@ -103,6 +107,7 @@ SOUND: dict[str, Requirement] = {
         having(SMALL, replace(LARGE, graph_safe="false"), RING), graph_required=False, replays=0
     ),
     "two-replays": replace(WANTED, replays=2),
+    "one-replay": replace(WANTED, replays=1, probes=("growth",)),
     "no-soak": replace(WANTED, soak=0),
     "all-must-agree": replace(WANTED, quorum=3),
     "world-of-one": worldless(1),

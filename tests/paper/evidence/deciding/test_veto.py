@@ -242,7 +242,7 @@ def test_what_a_delivery_lists_and_the_store_lacks_is_missing() -> None:
         ({"complete": False, "infrastructure": "disc full"}, "incomplete", "disc full"),
         ({"graph_required": False}, "graph-differs", "required: yes"),
         ({"ranks": ()}, "rank-missing", "rank 0"),
-        ({"probes": ()}, "probe-missing", "growth"),
+        ({"probes": ("perturb",)}, "probe-missing", "growth"),
     ],
 )
 def test_a_row_that_leaves_something_open_decides_nothing(

@@ -107,7 +107,7 @@ WANTED = Requirement(
     graph_required=True,
     replays=8,
     soak=256,
-    probes=("growth",),
+    probes=("growth", "perturb"),
     isolation="process",
     observers=tuple(Observer(key=key, name=f"lab {key[:4]}") for key in KEYS[:3]),
     quorum=1,
@@ -139,12 +139,18 @@ def a_rank(rank: int, replays: int = 8, soak: int = 256) -> RankObservation:
     )
 
 
-def a_row(case: RequiredCase, requirement: Requirement = WANTED, run: str = RUNS[0]) -> Observation:
-    """A row that shows all that the requirement asks of the case."""
+def a_row(
+    case: RequiredCase,
+    requirement: Requirement = WANTED,
+    run: str = RUNS[0],
+    digest: str = "",
+) -> Observation:
+    """A row that shows all that the requirement asks of the case. `digest`: the
+    requirement's, where it is known."""
     applies = case.applicable
     return Observation(
         schema=OBSERVATION,
-        requirement=digest_of(requirement),
+        requirement=digest or digest_of(requirement),
         nonce=requirement.nonce,
         run=run,
         launch=digest_of(requirement.launch),
@@ -173,8 +179,11 @@ def a_row(case: RequiredCase, requirement: Requirement = WANTED, run: str = RUNS
 
 
 def rows_of(requirement: Requirement = WANTED, run: str = RUNS[0]) -> list[Observation]:
+    digest = digest_of(requirement)
     return [
-        a_row(case, requirement, run) for variant in requirement.variants for case in variant.cases
+        a_row(case, requirement, run, digest)
+        for variant in requirement.variants
+        for case in variant.cases
     ]
 
 

@@ -1,0 +1,98 @@
+"""How long 10,000 rows take to grade, start-up apart: `python benchmarks/grading.py`.
+
+Three figures, each the best of five: binding and veto of rows in memory; the same of rows
+that all fail, with a reason each; and reading the rows' bytes through the gate, before it.
+Exits with 1 where the first two are not within the budget.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "src")]
+
+from tests.paper.evidence.deciding.world import (  # noqa: E402
+    REDUCE,
+    WANTED,
+    a_delivery,
+    digest_of,
+    required_case,
+    required_variant,
+    rows_of,
+)
+
+from cacheon.evidence.binding import bind  # noqa: E402
+from cacheon.evidence.observation import Observation  # noqa: E402
+from cacheon.evidence.requirement import Requirement  # noqa: E402
+from cacheon.evidence.veto import decide  # noqa: E402
+from cacheon.records.canonical import decode, encode  # noqa: E402
+
+BUDGET = 0.5
+ROWS = 10_000
+_SLOT = WANTED.members[0].slot
+
+
+def a_requirement(rows: int) -> Requirement:
+    """`rows` cases: half of one variant, half of a collective's of two ranks."""
+    half = rows // 2
+    return msgspec.structs.replace(
+        WANTED,
+        variants=(
+            required_variant(
+                _SLOT, "v", *(required_case(_SLOT, "v", tokens) for tokens in range(half))
+            ),
+            required_variant(
+                REDUCE,
+                "r",
+                *(required_case(REDUCE, "r", tokens, world=2) for tokens in range(rows - half)),
+            ),
+        ),
+    )
+
+
+def best(work: Callable[[], object], times: int = 5) -> float:
+    """Seconds of the processor in the fastest of `times` runs: one thread, no waiting."""
+    taken = []
+    for _ in range(times):
+        started = time.process_time()
+        work()
+        taken.append(time.process_time() - started)
+    return min(taken)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=ROWS)
+    rows = parser.parse_args().rows
+    requirement = a_requirement(rows)
+    digest, seen = digest_of(requirement), rows_of(requirement)
+    failing = [msgspec.structs.replace(row, failure="replay", stage="replay") for row in seen]
+    whole = a_delivery(seen, requirement)
+    failed = a_delivery(failing, requirement)
+    stored = [encode(row) for row in seen]
+    figures = [
+        ("bind and decide", best(lambda: decide(requirement, bind(requirement, digest, [whole])))),
+        (
+            "the same, all fail",
+            best(lambda: decide(requirement, bind(requirement, digest, [failed]))),
+        ),
+    ]
+    within = True
+    for what, seconds in figures:
+        within &= seconds <= BUDGET
+        mark = "ok  " if seconds <= BUDGET else "OVER"
+        print(f"{mark} {what}: {rows} rows in {seconds:.3f} s, budget {BUDGET} s")
+    reading = best(lambda: [decode(data, Observation) for data in stored], 1)
+    print(
+        f"     reading through the gate: {rows} rows of {len(stored[0])} bytes in {reading:.3f} s"
+    )
+    return 0 if within else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
