@@ -194,4 +194,5 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    # Nobody waits for an interpreter with all of torch in it to be taken apart.
+    os._exit(main(sys.argv[1:]))
