@@ -140,7 +140,7 @@ def test_the_bond_is_not_inherited() -> None:
         put_away(child)
 
 
-# --- what others can see of a process --------------------------------------------------------------
+# --- what others can see of a process ------------------------------------------------------------
 
 
 def test_hidden_memory_belongs_to_root_and_leaves_no_core() -> None:
@@ -155,7 +155,7 @@ def test_hidden_memory_belongs_to_root_and_leaves_no_core() -> None:
     assert os.stat(f"/proc/{process.pid}/mem").st_uid == 0
     if os.getuid() != 0:
         with pytest.raises(PermissionError):
-            open(f"/proc/{process.pid}/mem", "rb")
+            Path(f"/proc/{process.pid}/mem").read_bytes()
     process.send_signal(signal.SIGQUIT)
     assert over(process) == -signal.SIGQUIT
 

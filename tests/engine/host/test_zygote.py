@@ -135,7 +135,7 @@ def test_an_order_that_is_none_is_not_understood(body: bytes) -> None:
     zygote = Zygote(theirs, "cpu")
     ours.sendall(len(body).to_bytes(4, "big") + body)
     with ours, theirs, pytest.raises(Garbled):
-        zygote.serve()
+        zygote.wire.receive(PATIENCE)
 
 
 def test_after_such_an_order_it_ends_with_its_children(server: Server) -> None:
