@@ -352,3 +352,23 @@ def test_what_does_not_go_together_is_one_line(
     assert out == ""
     assert err.count("\n") == 1
     assert line in err
+
+
+def test_a_requirement_is_written_without_torch_or_a_grader(gpu_launch: Path) -> None:
+    script = (
+        "import sys\n"
+        "from cacheon.cli.main import run\n"
+        f"code = run({words(RMS, gpu_launch)!r})\n"
+        "print(code, *sys.modules, file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        env=dict(os.environ, PYTHONPATH=str(ROOT / "src")),
+        check=True,
+    )
+    code, *names = done.stderr.split()
+    assert code == "0"
+    assert not {"torch", "triton", "numpy", "rich"} & set(names)
+    assert not [name for name in names if name.startswith("cacheon.engine.grader")]
