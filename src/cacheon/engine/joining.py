@@ -25,6 +25,7 @@ def joined(parts: Sequence[VariantOutcome]) -> VariantOutcome:
         word=verdict.word,
         graph=verdict.graph,
         rehearsal=verdict.rehearsal,
+        probes=tuple(sorted({probe for part in parts for probe in part.probes})),
         seconds=max(part.seconds for part in parts),
     )
 

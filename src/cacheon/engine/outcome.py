@@ -70,7 +70,9 @@ class CaseRow(Record):
 
 
 class VariantOutcome(Record):
-    """One variant of one bundle, examined."""
+    """One variant of one bundle, examined. `probes`: adversities that were gone through
+    (perturb, growth). `compilers`: kinds of compilation that left something in the
+    candidate's private caches (triton, inductor, nvcc)."""
 
     slot: str
     variant: str
@@ -86,6 +88,8 @@ class VariantOutcome(Record):
     entry: str = ""
     source: str = ""
     rows: tuple[CaseRow, ...] = ()
+    probes: tuple[str, ...] = ()
+    compilers: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
 

@@ -125,7 +125,9 @@ class Bursts:
             self._lay_ready(case)
             walk.session.keeper.quiet()
             graph = "capture" in walk.tally(case).stages
-            for climb in climbs(walk.session, case, graph):
+            found = climbs(walk.session, case, graph)
+            walk.probes.add("growth")
+            for climb in found:
                 # No line is known: the control must be seen not to climb.
                 walk.pages[case].unplaced = True
                 message = (

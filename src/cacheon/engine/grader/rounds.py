@@ -122,6 +122,7 @@ class Rounds:
             walk.alone(case, step)
             ask(Disturb(step="collect" if step == self._sibling else "siblings"), "perturb", case)
         ask(Disturb(step="refill"), "perturb", max(walk.first(), 0))
+        walk.probes.add("perturb")
 
     def _sibling(self, case: int) -> None:
         walk = self.walk

@@ -67,6 +67,7 @@ class Examiner:
         self.deaths_confirmed = False
         self.control_lives: dict[int, str] = {}
         self.done = 0
+        self.probes: set[str] = set()
         self.ring_bytes = 0
         if device.type == "cuda":
             self.ring_bytes = torch.cuda.mem_get_info(device)[0] // _RING_SHARE
@@ -128,6 +129,9 @@ class Examiner:
         )
         course = Course(walk, self.request.graph, self.caches, self._tell)
         lost: Lost | None = None
+        if candidate is None:
+            # A set that the walk fills: what was gone through counts, wherever it ends.
+            walk.probes = self.probes
         try:
             course.run()
         except Lost as error:
@@ -288,5 +292,6 @@ class Examiner:
             entry=request.candidate.entry,
             source=request.candidate.source,
             rows=rows,
+            probes=tuple(sorted(self.probes)),
             notes=request.notes,
         )

@@ -49,6 +49,8 @@ class Walk:
         self.at_capture: Extreme = "minimal" if order == "descending" else "maximal"
         self.at_replay: Extreme = "maximal" if order == "descending" else "minimal"
         self.perturbed = False
+        self.probes: set[str] = set()
+        """Adversities that were gone through to the end."""
         self.slow = False
         """A CPU on which one call takes so long that the rehearsal is cut short."""
         self.history: dict[tuple[int, int], list[Values]] = {}

@@ -159,7 +159,8 @@ class Examination:
                 seat.wire.send(Examine(request=request, caches=caches, seed=seed, orders=share))
             self._last = last
             self._serve(seats, request)
-            return joined([seat.outcome for seat in seats if seat.outcome is not None])
+            outcome = joined([seat.outcome for seat in seats if seat.outcome is not None])
+            return msgspec.structs.replace(outcome, compilers=compilers_in(Path(caches)))
         except (Lost, Closed) as error:
             how = self._drop_graders(error.seat if isinstance(error, Lost) else None)
             raise InfrastructureError(f"the grader was lost: {how}") from error
@@ -280,6 +281,15 @@ class Examination:
             if pid not in kept:
                 with contextlib.suppress(InfrastructureError):
                     supervisor.end(pid)
+
+
+def compilers_in(caches: Path) -> tuple[str, ...]:
+    """The kinds of compilation that left something in a candidate's private caches."""
+    return tuple(
+        kind
+        for kind, name in (("inductor", "inductor"), ("nvcc", "extensions"), ("triton", "triton"))
+        if (caches / name).is_dir() and any((caches / name).iterdir())
+    )
 
 
 def _how(ended: Ended) -> str:
