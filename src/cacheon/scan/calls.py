@@ -110,7 +110,7 @@ class Calls(Expressions):
     def pass_on(self, *values: Value) -> None:
         """Code that is not seen is given these: it may do anything with them."""
         for name in frozenset().union(*map(shared, values)) if values else ():
-            self.affect(f"pass {name}")
+            self.affect("pass", name)
 
     # Outside functions
 
@@ -200,7 +200,9 @@ class Calls(Expressions):
             case "torch.distributed.get_rank":
                 return Host(topics=frozenset({"rank"}))
         if name.startswith("torch.distributed."):
-            self.affect(f"collective {name}")
+            self.affect("collective", name)
+        elif name.startswith("ctypes."):
+            self.affect("foreign", name)
         self.pass_on(*values, *keywords.values())
         if name.startswith(("torch.cuda.", "triton.", "math.", "os.", "sys.")):
             return HOST
@@ -266,7 +268,7 @@ class Calls(Expressions):
                 return self.from_state(found, group.held) if group.held else found
             case "get" | "pop" | "popleft" | "popitem":
                 if attr != "get" and group.held:
-                    self.affect(f"take {group.held}")
+                    self.affect("take", group.held)
                 return replace(inner, held=inner.held or group.held)
             case "items":
                 return Group(every=Group(items=(HOST, inner)), held=group.held)

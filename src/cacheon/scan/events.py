@@ -2,12 +2,15 @@
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from cacheon.contract.slots.model import Slot
 from cacheon.scan.values import Names, Value
 
+Effect = tuple[str, ...]
+"""What outlives the call: ("write", name, part), ("pass", name) to code that is not seen,
+("keep" | "read" | "take", holder), ("collective", name), ("foreign", name)."""
 How = Literal["name", "key", "item", "cached", "evicting", "counted"]
 """A value was bound to a name of the state, put under a key, appended, remembered by a
 decorator (which may evict it again), or is a number that was made from itself."""
@@ -18,18 +21,33 @@ capture is on; in every call, and so under capture."""
 
 @dataclass(frozen=True)
 class Root:
-    """A function that is called from outside: a bundle's entry with its slot, or one of a
-    library that takes tensors (`slot` is None)."""
+    """A function that is called from outside: a bundle's entry or `prepare` with its slot
+    and the names of its arguments there, or one of a library that takes tensors."""
 
     path: str
     name: str
     line: int
     phase: Phase
-    slot: Slot | None = None
-    inputs: Names = frozenset()
-    outputs: Names = frozenset()
-    dynamic: Names = frozenset()
-    weights: Names = frozenset()
+    slot: Slot | None = field(default=None, compare=False)
+    arguments: tuple[str, ...] = ()
+
+    def tensors(self, *roles: str, dynamic: bool | None = None) -> Names:
+        """The arguments that are tensors of these roles."""
+        return frozenset(
+            tensor.name
+            for tensor in (self.slot.tensors if self.slot is not None else ())
+            if tensor.name in self.arguments
+            and tensor.role in roles
+            and dynamic in (None, tensor.dynamic)
+        )
+
+    @property
+    def inputs(self) -> Names:
+        return self.tensors("activation", "weight")
+
+    @property
+    def outputs(self) -> Names:
+        return self.tensors("output")
 
 
 @dataclass(frozen=True)
@@ -129,8 +147,8 @@ class Branched(Event):
     outlives the call."""
 
     topic: str
-    then: Names
-    otherwise: Names
+    then: frozenset[Effect]
+    otherwise: frozenset[Effect]
 
 
 @dataclass(frozen=True)
@@ -146,10 +164,10 @@ class Streamed(Event):
 class Ended(Event):
     """The root was walked. `returned`: its results; `falls`: its end can be reached;
     `used`: arguments whose memory something was done with; `read`: arguments looked at
-    at all; `effects`: what outlived the call; `foreign`: raw memory was touched."""
+    at all; `effects`: what outlived the call."""
 
     returned: tuple[tuple[ast.AST, Value], ...]
     falls: bool
     used: Names
     read: Names
-    effects: Names
+    effects: frozenset[Effect]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cacheon.scan.calls import Calls, Keywords
-from cacheon.scan.events import Ended, How, Root
+from cacheon.scan.events import Called, Effect, Ended, How, Root
 from cacheon.scan.project import FunctionNode
 from cacheon.scan.state import DEEPEST_CALLS, Frame
 from cacheon.scan.triton_kernels import is_kernel
@@ -29,14 +29,17 @@ _CACHES = frozenset({"functools.lru_cache", "functools.cache"})
 class Functions(Calls):
     def __init__(self, *arguments: object) -> None:
         super().__init__(*arguments)  # type: ignore[arg-type]
-        self.memo: dict[object, tuple[Value, set[str], set[str], set[str]]] = {}
+        self.memo: dict[object, tuple[Value, set[Effect], set[str], set[str]]] = {}
         self.defaults: dict[tuple[str, int, str], Value] = {}
 
     def defined(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Value:
         """The value of a `def`; a kernel is another than a function of the host."""
         for decorator in node.decorator_list:
             self.value(decorator)
-        if is_kernel(node) and node.name in self.frame.module.functions:
+        if is_kernel(node) and self.frame.name:
+            self.emit(Called(node, self.context, "triton.jit", (), {}))
+            return UNKNOWN
+        if is_kernel(node):
             return Kernel(path=self.frame.module.path, name=node.name)
         function = self.function(node)
         for name, default in _defaults(node):
@@ -85,7 +88,7 @@ class Functions(Calls):
 
     def _walked(
         self, function: Function, values: Sequence[Value], keywords: Keywords
-    ) -> tuple[Value, set[str], set[str], set[str]]:
+    ) -> tuple[Value, set[Effect], set[str], set[str]]:
         definition = self.project.node(function.path, function.line)
         before = self.used, self.read
         self.used, self.read = set(), set()

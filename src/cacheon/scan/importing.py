@@ -43,13 +43,13 @@ class Importing(Functions):
 
     def imported(self, dotted: str) -> Value:
         """What `import` binds: a source of the project is walked, and stays a name."""
-        module = self.project.module(dotted, self.frame.module)
+        module = self.project.module(dotted)
         if module is not None:
             self.load(module)
         return Symbol(name=torch_api.canonical(dotted))
 
     def _from(self, origin: str, name: str) -> Value:
-        module = self.project.module(origin, self.frame.module)
+        module = self.project.module(origin)
         if module is not None:
             found = self.exported(module, name)
             if found is not None:
@@ -57,7 +57,7 @@ class Importing(Functions):
         return self.imported(f"{origin}.{name}")
 
     def _import_all(self, origin: str) -> None:
-        module = self.project.module(origin, self.frame.module)
+        module = self.project.module(origin)
         if module is not None:
             public = [n for n in self.load(module).env if not n.startswith("_")]
             self.frame.env.update({name: self._from(origin, name) for name in public})

@@ -100,7 +100,7 @@ class Members(Walk):
         """A dotted name that an import began: one of the sources, or another's."""
         canonical = torch_api.canonical(name)
         head, _, last = canonical.rpartition(".")
-        module = self.project.module(head, self.frame.module) if head else None
+        module = self.project.module(head) if head else None
         if module is not None:
             return self.exported(module, last) or Symbol(name=canonical)
         return Symbol(name=canonical)

@@ -131,7 +131,7 @@ class Places(Members):
         for tensor in tensors(target):
             self.emit(Wrote(node, self.context, tensor, how, source))
             for name in tensor.shares:
-                self.affect(f"write {name} {tensor.part}".strip())
+                self.affect("write", name, tensor.part)
 
 
 def strided(node: ast.expr) -> str:

@@ -1,6 +1,7 @@
 """The sources that are scanned together, and where a name of theirs leads."""
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from cacheon.scan.triton_kernels import is_kernel
@@ -37,20 +38,23 @@ class Module:
 
 
 class Project:
-    """Modules by the names under which they import each other."""
+    """Modules by the names under which they import each other. `roots`: packages whose
+    modules are found without their name, as directories on the import path are."""
 
-    def __init__(self, modules: list[Module]) -> None:
+    def __init__(self, modules: Sequence[Module], roots: Sequence[str] = ()) -> None:
         self.modules = {module.path: module for module in modules}
+        self._roots = tuple(roots)
         self._by_name: dict[str, Module] = {}
         for module in modules:
             self._by_name.setdefault(module.name, module)
         self._nodes: dict[tuple[str, int], FunctionNode] = {}
 
-    def module(self, name: str, importer: Module) -> Module | None:
-        """The source that `import name` leads to: seen from the root, or beside the
-        importer."""
-        beside = f"{importer.package}.{name}" if importer.package else name
-        return self._by_name.get(name) or self._by_name.get(beside)
+    def module(self, name: str) -> Module | None:
+        """The source that a dotted name leads to."""
+        for prefix in ("", *(f"{root}." for root in self._roots)):
+            if prefix + name in self._by_name:
+                return self._by_name[prefix + name]
+        return None
 
     def relative(self, node: ast.ImportFrom, importer: Module) -> str:
         """The absolute name of what `from … import` names."""
@@ -61,18 +65,15 @@ class Project:
         return ".".join([*kept, *([node.module] if node.module else [])])
 
     def remember(self, path: str, node: FunctionNode) -> None:
-        self._nodes[path, _key(node)] = node
+        self._nodes[path, place_of(node)] = node
 
     def node(self, path: str, line: int) -> FunctionNode:
         return self._nodes[path, line]
 
 
-def _key(node: FunctionNode) -> int:
+def place_of(node: FunctionNode) -> int:
     """One number for a place: two functions may begin on one line."""
     return node.lineno * 1_000_000 + min(node.col_offset, 999_999)
-
-
-place_of = _key
 
 
 def _top_level(tree: ast.Module) -> list[ast.stmt]:

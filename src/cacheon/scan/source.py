@@ -23,7 +23,7 @@ def check_source(bundle: Bundle) -> None:
         if entry.path.endswith(".py")
     }
     for variant in bundle.variants:
-        names = set(_bound(trees[variant.source]))
+        names = set(bound(trees[variant.source]))
         coroutines = {
             node.name
             for node in trees[variant.source].body
@@ -43,7 +43,7 @@ def check_source(bundle: Bundle) -> None:
             )
 
 
-def _bound(tree: ast.Module) -> Iterator[str]:
+def bound(tree: ast.Module) -> Iterator[str]:
     """Names bound at the top level, inside `if`, `try` and their kind too; `*` for a star
     import. Function and class bodies have scopes of their own."""
     waiting: list[ast.AST] = [tree]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from cacheon.scan.events import Context, Event, How, Kept, Phase, Root
+from cacheon.scan.events import Context, Effect, Event, How, Kept, Phase, Root
 from cacheon.scan.project import Module, Project
 from cacheon.scan.values import (
     EAGER,
@@ -58,7 +58,7 @@ class Walk(ABC):
         self.root = Root(path="", name="", line=0, phase="load")
         self.phase: Phase = "load"
         self.facts: Names = frozenset()
-        self.effects: list[set[str]] = [set()]
+        self.effects: list[set[Effect]] = [set()]
         self.used: set[str] = set()
         self.read: set[str] = set()
         self.streams: list[str] = []
@@ -131,9 +131,9 @@ class Walk(ABC):
             self.facts = before
 
     @contextmanager
-    def collecting(self) -> Iterator[set[str]]:
+    def collecting(self) -> Iterator[set[Effect]]:
         """The effects of what is walked within; they count outside as well."""
-        effects: set[str] = set()
+        effects: set[Effect] = set()
         self.effects.append(effects)
         try:
             yield effects
@@ -141,7 +141,7 @@ class Walk(ABC):
             self.effects.pop()
             self.effects[-1] |= effects
 
-    def affect(self, effect: str) -> None:
+    def affect(self, *effect: str) -> None:
         self.effects[-1].add(effect)
 
     def use(self, value: Value) -> None:
@@ -165,7 +165,7 @@ class Walk(ABC):
         self.emit(Kept(node, self.context, holder, how, kept, key))
         lasting = value.holds or not isinstance(value, Tensor) or how == "item"
         if lasting and self.now != "first":
-            self.affect(f"keep {holder}")
+            self.affect("keep", holder)
 
     def read_global(self, module: Module, name: str) -> Value | None:
         """A name of a module; with where it is held, if some function changes it."""
@@ -187,7 +187,7 @@ class Walk(ABC):
         if isinstance(value, Group):
             value = replace(value, items=None, every=self.from_state(every(value), holder))
         if isinstance(value, Host):
-            self.affect(f"read {holder}")
+            self.affect("read", holder)
         if isinstance(value, Host | Group | Unknown | Tensor | Made | Instance):
             return replace(value, held=holder)
         return value

@@ -81,32 +81,45 @@ class Statements(Importing):
             case ast.Delete(targets=targets):
                 for target in targets:
                     if isinstance(target, ast.Subscript):
-                        self.affect(f"take {self.value(target.value).held}")
+                        self.affect("take", self.value(target.value).held)
         return True
 
     def _assigned(self, targets: Sequence[ast.expr], node: ast.expr) -> None:
+        first = targets[0]
+        name = _name_of(first)
+        sums = isinstance(node, ast.BinOp) and _name_of(node.left) == name
+        if isinstance(node, ast.BinOp) and sums and name in self.frame.globals:
+            self._count(first, name, node)
+            return
         value = self.value(node)
         for target in targets:
-            named = isinstance(target, ast.Name) and target.id in self.frame.globals
-            if named and isinstance(target, ast.Name) and _is_sum_of(node, target.id):
-                self.count(target, target.id, value)
-            else:
-                self.assign(target, value)
+            self.assign(target, value)
 
     def _augmented(self, node: ast.AugAssign) -> None:
         """`target += value`: in place where the target is a tensor."""
-        loaded: ast.expr = ast.copy_location(_as_load(node.target), node)
+        loaded = _as_load(node.target, node)
+        if isinstance(node.target, ast.Name) and node.target.id in self.frame.globals:
+            whole = ast.copy_location(ast.BinOp(loaded, node.op, node.value), node)
+            self._count(node, node.target.id, whole)
+            return
         before, added = self.value(loaded), self.value(node.value)
         if is_live(before):
             self.write(node, before, "+=", added)
-        elif isinstance(node.target, ast.Name) and node.target.id in self.frame.globals:
-            self.count(node, node.target.id, self.arithmetic(node.op, before, added))
         elif not isinstance(node.target, ast.Attribute):
             self.assign(node.target, self.arithmetic(node.op, before, added))
 
-    def count(self, node: ast.AST, name: str, value: Value) -> None:
-        """Module state is made from itself."""
-        self.keep(node, f"{self.frame.module.path}:{name}", "counted", value)
+    def _count(self, node: ast.AST, name: str, sum_: ast.BinOp) -> None:
+        """Module state is made from itself; a tensor in place."""
+        # That it reads itself is no use that anybody makes of it.
+        self.effects.append(set())
+        before = self.value(sum_.left)
+        self.effects.pop()
+        added = self.value(sum_.right)
+        if is_live(before):
+            self.write(node, before, "+=", added)
+        else:
+            made = self.arithmetic(sum_.op, before, added)
+            self.keep(node, f"{self.frame.module.path}:{name}", "counted", made)
 
     # Branches
 
@@ -227,21 +240,21 @@ def _leaves(node: ast.AST) -> bool:
     return any(map(_leaves, ast.iter_child_nodes(node)))
 
 
-def _as_load(target: ast.Name | ast.Attribute | ast.Subscript) -> ast.expr:
+def _as_load(target: ast.expr, place: ast.AST) -> ast.expr:
+    """The place that is assigned to, as it would be read."""
+    load: ast.expr = target
     match target:
         case ast.Name(id=name):
-            return ast.Name(id=name, ctx=ast.Load())
+            load = ast.Name(id=name, ctx=ast.Load())
         case ast.Attribute(value=value, attr=attr):
-            return ast.Attribute(value=value, attr=attr, ctx=ast.Load())
+            load = ast.Attribute(value=value, attr=attr, ctx=ast.Load())
         case ast.Subscript(value=value, slice=index):
-            return ast.Subscript(value=value, slice=index, ctx=ast.Load())
+            load = ast.Subscript(value=value, slice=index, ctx=ast.Load())
+    return ast.copy_location(load, place)
 
 
-def _is_sum_of(node: ast.expr, name: str) -> bool:
-    match node:
-        case ast.BinOp(left=ast.Name(id=left)):
-            return left == name
-    return False
+def _name_of(node: ast.expr) -> str:
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _is_absence(kind: ast.expr | None) -> bool:

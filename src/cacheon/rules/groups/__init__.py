@@ -1,0 +1,11 @@
+"""CG6xx: process groups and collectives."""
+
+from cacheon.rules.groups import (
+    group_in_entry,
+    uneven_collectives,
+)
+
+RULES = (
+    group_in_entry.RULE,
+    uneven_collectives.RULE,
+)

@@ -1,0 +1,28 @@
+"""CG503: memory that does not come from the graph's pool."""
+
+from collections.abc import Iterator
+
+from cacheon.scan import results, torch_api
+from cacheon.scan.detectors.fault import Fault, replayed
+from cacheon.scan.events import Called, Event
+
+_DRIVERS = (
+    "cudaMalloc",
+    "cudaMallocAsync",
+    "cudaMallocHost",
+    "cudaHostAlloc",
+    "cuMemAlloc",
+    "cuMemAllocAsync",
+    "caching_allocator_alloc",
+)
+
+
+def find(event: Event) -> Iterator[Fault]:
+    if not isinstance(event, Called) or not replayed(event):
+        return
+    last = event.name.rpartition(".")[2]
+    makes = last in torch_api.CREATIONS | torch_api.LIKES | torch_api.NEWS | torch_api.MAKERS
+    if last == "pin_memory" or (makes and results.is_true(event.keywords.get("pin_memory"))):
+        yield Fault("CG503", "pinned memory is allocated in every call")
+    elif last in _DRIVERS:
+        yield Fault("CG503", f"`{last}` asks the driver for memory in every call")

@@ -1,0 +1,15 @@
+"""CG504: something gains an item with every call."""
+
+from collections.abc import Iterator
+
+from cacheon.scan.detectors.fault import Fault, replayed
+from cacheon.scan.detectors.retained import state
+from cacheon.scan.events import Event, Kept
+from cacheon.scan.values import tensors
+
+
+def find(event: Event) -> Iterator[Fault]:
+    if not isinstance(event, Kept) or event.how != "item" or not replayed(event):
+        return
+    if any(tensor.fresh for tensor in tensors(event.value)):
+        yield Fault("CG504", f"`{state(event)}` gains a tensor with every call")

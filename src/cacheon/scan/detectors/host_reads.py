@@ -1,0 +1,43 @@
+"""CG101: a value of the device becomes a Python object."""
+
+from collections.abc import Iterator
+
+from cacheon.scan import builtin_calls, torch_api
+from cacheon.scan.detectors.fault import Fault, live, method, replayed
+from cacheon.scan.events import Called, Event, Shown
+from cacheon.scan.values import Group, is_live, tensors
+
+_NUMPY = frozenset({"numpy.array", "numpy.asarray", "numpy.copy"})
+_QUESTIONS = {f"torch.{name}" for name in ("equal", "allclose", "is_nonzero")}
+_LISTS = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray", "torch.Tensor"})
+
+
+def find(event: Event) -> Iterator[Fault]:
+    match event:
+        case Shown(value=value) if replayed(event) and is_live(value):
+            yield Fault("CG101", "a tensor is formatted, which reads its values on the host")
+        case Called() if replayed(event):
+            what = _read(event)
+            if what:
+                yield Fault("CG101", f"{what} reads values of the device on the host")
+
+
+def _read(event: Called) -> str:
+    name, short = event.name, event.name.removeprefix("builtins.")
+    if method(event) in torch_api.READS:
+        return torch_api.READS[method(event)] if live(event.operands[:1]) else ""
+    if name in _QUESTIONS and live(event.operands):
+        return f"`{name}`"
+    if name.startswith("math.") and live(event.arguments):
+        return f"`{name}`"
+    if name in _NUMPY and live(event.arguments):
+        return f"`{name}`"
+    if name in _LISTS and any(_of_tensors(value) for value in event.arguments[:1]):
+        return f"`{name}` of a list of tensors"
+    if name != short and short in builtin_calls.READS and live(event.arguments):
+        return f"`{short}()`"
+    return ""
+
+
+def _of_tensors(value: object) -> bool:
+    return isinstance(value, Group) and any(map(is_live, tensors(value)))

@@ -1,0 +1,68 @@
+"""CG401 and CG403: work on another stream, and how it is joined."""
+
+import ast
+from collections.abc import Iterator
+
+from cacheon.scan.detectors.fault import Fault, replayed
+from cacheon.scan.events import Called, Ended, Event, Streamed
+from cacheon.scan.torch_api import CURRENT, DEFAULT
+from cacheon.scan.values import Made
+
+
+class Streams:
+    """Follows forks and joins through one root."""
+
+    def __init__(self) -> None:
+        self.forked: set[str] = set()
+        self.open: dict[str, ast.AST] = {}
+        self.recorded: set[str] = set()
+
+    def find(self, event: Event) -> Iterator[Fault]:
+        match event:
+            case Streamed(step="fork", which=which):
+                self.forked.add(which)
+            case Streamed(step="join", which=which):
+                if which:
+                    self.open.pop(which, None)
+                else:
+                    self.open.clear()
+            case Streamed(step="use", which=which):
+                yield from self._used(event, which)
+            case Called() if replayed(event):
+                yield from self._called(event)
+            case Ended():
+                for node in self.open.values():
+                    yield Fault("CG401", "the caller's stream does not wait for this one", node)
+                self.forked, self.open, self.recorded = set(), {}, set()
+
+    def _used(self, event: Event, which: str) -> Iterator[Fault]:
+        if not replayed(event) or which in ("", CURRENT):
+            return
+        if which == DEFAULT:
+            yield Fault("CG401", "work is put on the default stream, which no capture follows")
+        elif which not in self.forked:
+            yield Fault("CG401", "this stream does not wait for the caller's before it works")
+        else:
+            self.open[which] = event.node
+
+    def _called(self, event: Called) -> Iterator[Fault]:
+        receiver, first = event.receiver, event.arguments[:1]
+        match event.name:
+            case "torch.cuda.set_stream":
+                yield Fault("CG403", "the current stream is changed behind the caller's back")
+            case "torch.cuda.Event.record" if receiver is not None:
+                self.recorded.add(_which(receiver))
+            case "torch.cuda.Stream.record_event" if first:
+                self.recorded.add(_which(first[0]))
+            case "torch.cuda.Event.wait" if receiver is not None:
+                yield from self._waited(receiver)
+            case "torch.cuda.Stream.wait_event" if first:
+                yield from self._waited(first[0])
+
+    def _waited(self, event: object) -> Iterator[Fault]:
+        if isinstance(event, Made) and event.held and _which(event) not in self.recorded:
+            yield Fault("CG403", "this event was recorded outside the call, or never")
+
+
+def _which(event: object) -> str:
+    return (event.held or event.which) if isinstance(event, Made) else ""

@@ -1,0 +1,27 @@
+"""CG104 and CG105: the host waits, or never comes back."""
+
+from collections.abc import Iterator
+
+from cacheon.scan.detectors.fault import Fault, replayed
+from cacheon.scan.events import Called, Event, Looped
+
+_WAITS = frozenset(
+    {
+        "torch.cuda.synchronize",
+        "torch.cuda.Stream.synchronize",
+        "torch.cuda.Stream.query",
+        "torch.cuda.Event.synchronize",
+        "torch.cuda.Event.query",
+        "torch.cuda.Event.elapsed_time",
+        "torch.distributed.barrier",
+        "torch.distributed.monitored_barrier",
+    }
+)
+
+
+def find(event: Event) -> Iterator[Fault]:
+    match event:
+        case Called(name=name) if name in _WAITS and replayed(event):
+            yield Fault("CG105", f"`{name}` waits for the device, or asks it, on the host")
+        case Looped():
+            yield Fault("CG104", "this loop does not end while a capture is on")

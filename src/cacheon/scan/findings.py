@@ -1,0 +1,38 @@
+"""What a scan finds, and the whole of it."""
+
+from cacheon.records.strict import Record
+from cacheon.rules.model import Confidence, Severity
+
+
+class ScanFinding(Record):
+    """One fault at one place. `file` is relative to what was scanned, lines and columns
+    count from 1 (0 for a whole file). `ignored`: the reason that the source gives for
+    leaving it; such a finding is shown and does not count."""
+
+    rule: str
+    file: str
+    line: int
+    column: int
+    function: str
+    source: str
+    message: str
+    severity: Severity
+    confidence: Confidence
+    ignored: str = ""
+
+
+class ScanReport(Record):
+    """`files`: sources that were read. `unusable`: a line for each that could not be."""
+
+    path: str
+    kind: str
+    files: int
+    findings: tuple[ScanFinding, ...] = ()
+    unusable: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0 clean, 1 findings, 2 something could not be read."""
+        if self.unusable:
+            return 2
+        return int(any(not finding.ignored for finding in self.findings))

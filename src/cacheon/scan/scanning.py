@@ -1,0 +1,102 @@
+"""One scan: roots walked, detectors asked, ignore comments heeded."""
+
+import ast
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from cacheon.records.errors import one_line
+from cacheon.rules.catalogue import RULES
+from cacheon.scan.detectors import Fault, detectors
+from cacheon.scan.events import Event, Root
+from cacheon.scan.findings import ScanFinding
+from cacheon.scan.ignores import Ignores, ignores
+from cacheon.scan.project import Module, Project
+from cacheon.scan.statements import Statements
+from cacheon.scan.values import Value
+
+_LONGEST_LINE = 200
+
+
+@dataclass(frozen=True)
+class Start:
+    """A root, and what it is called with. `arguments` is asked once the roots before it
+    have been walked: an entry gets what `prepare` returned."""
+
+    root: Root
+    name: str
+    arguments: Callable[[dict[str, Value]], Sequence[Value]]
+
+
+class Scan:
+    """Collects findings. `without`: rules that are switched off."""
+
+    def __init__(self, project: Project, without: frozenset[str] = frozenset()) -> None:
+        self.project, self.without = project, without
+        self._found: dict[tuple[str, str, int], ScanFinding] = {}
+        self._ignores: dict[str, Ignores] = {}
+
+    def walk(self, starts: Sequence[Start]) -> None:
+        """Walk the roots twice: what one leaves in module state, another may meet."""
+        walker = Statements(self.project, self._ask)
+        for final in (False, True):
+            self._asked = detectors() if final else ()
+            walker.memo.clear()
+            returned: dict[str, Value] = {}
+            for start in starts:
+                module = self.project.modules[start.root.path]
+                function = walker.exported(module, start.name)
+                if function is not None:
+                    arguments = start.arguments(returned)
+                    returned[start.name] = walker.enter(start.root, function, arguments)
+
+    def _ask(self, event: Event) -> None:
+        for find in self._asked:
+            for fault in find(event):
+                context = event.context
+                module = self.project.modules[context.path]
+                self.add(module, fault, fault.node or event.node, context.function)
+
+    def add(self, module: Module, fault: Fault, node: ast.AST | None, function: str = "") -> None:
+        """A fault at a node of a module; each rule speaks once for a line."""
+        line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", -1) + 1
+        key = (fault.rule, module.path, line)
+        if fault.rule in self.without or key in self._found:
+            return
+        rule = RULES[fault.rule]
+        self._found[key] = ScanFinding(
+            rule=fault.rule,
+            file=module.path,
+            line=line,
+            column=column,
+            function=function,
+            source=one_line(_line(module, line), _LONGEST_LINE),
+            message=one_line(fault.message),
+            severity=rule.severity,
+            confidence=rule.confidence,
+            ignored=one_line(self._ignores_of(module).reason(fault.rule, line)),
+        )
+
+    def add_all(self, faults: Iterable[tuple[Module, Fault]]) -> None:
+        for module, fault in faults:
+            self.add(module, fault, fault.node)
+
+    def comments(self) -> None:
+        """Ignore comments that cannot stand."""
+        for module in self.project.modules.values():
+            for line, what in self._ignores_of(module).wrong:
+                place = ast.Pass(lineno=line, col_offset=0)
+                self.add(module, Fault("CG808", what), place)
+
+    def _ignores_of(self, module: Module) -> Ignores:
+        if module.path not in self._ignores:
+            self._ignores[module.path] = ignores("\n".join(module.lines) + "\n")
+        return self._ignores[module.path]
+
+    def findings(self) -> tuple[ScanFinding, ...]:
+        """By file and line."""
+        found = self._found.values()
+        return tuple(sorted(found, key=lambda f: (f.file, f.line, f.rule)))
+
+
+def _line(module: Module, line: int) -> str:
+    return module.lines[line - 1].strip() if 0 < line <= len(module.lines) else ""
