@@ -65,7 +65,7 @@ def test_paper_verbs_load_nothing_heavy(words: list[str], code: int) -> None:
     assert "rich" not in names
 
 
-@pytest.mark.parametrize("room", ["records", "rules", "contract", "bundle", "scan"])
+@pytest.mark.parametrize("room", ["records", "rules", "contract", "bundle", "scan", "evidence"])
 def test_the_paper_wing_stands_alone(room: str) -> None:
     script = (
         "import importlib, pkgutil, sys\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import cacheon
 
-ROOMS = ("records", "rules", "contract", "bundle", "scan")
+ROOMS = ("records", "rules", "contract", "bundle", "scan", "evidence")
 _LOAD = """
 import importlib, pkgutil, sys
 for room in {rooms!r}:
