@@ -22,10 +22,14 @@ def launch(device: Asked = "auto", *, start: Start = Examination) -> Launch:
     exclusive mode can be described too."""
     settings = settings_for(Options(device=device, isolation="inline"))
     with start(settings, lambda _: None) as examiner:
-        facts = examiner.facts()
+        return described(examiner.facts())
+
+
+def described(facts: DeviceFacts) -> Launch:
+    """The launch identity of an examination that runs. Raises as `launch`."""
     return Launch(
         schema=LAUNCH,
-        device=settings.device,
+        device=facts.device,
         devices=_alike(facts),
         cacheon=cacheon.__version__,
         python=platform.python_version(),
