@@ -19,13 +19,20 @@ class Row(NamedTuple):
     observation: Observation
 
 
+class Committed(NamedTuple):
+    """A delivery that a store has committed: its observer's key, and the digest of its
+    envelope, empty where the pointer cannot be read."""
+
+    observer: str
+    digest: str
+
+
 class Delivered(NamedTuple):
-    """One reopened delivery. `digest`: of the envelope's bytes; `signer`: the key whose
-    signature over the payload verified. `missing`: digests that it lists and that could not be
-    reopened."""
+    """One reopened delivery. `digest`: of the envelope's bytes. The signature of the observer
+    that it names was verified. `missing`: digests that it lists and that could not be reopened
+    as observations."""
 
     digest: str
-    signer: str
     delivery: Delivery
     rows: tuple[Row, ...]
     missing: tuple[str, ...]
@@ -33,10 +40,12 @@ class Delivered(NamedTuple):
 
 class Bound(NamedTuple):
     """What speaks: deliveries with their bound rows only, sorted by observer and digest; and
-    what does not, sorted by digest and code."""
+    what does not, sorted by digest and code. `lost`: deliveries that were committed and whose
+    bytes could not be had, so that nobody knows what they say."""
 
     deliveries: tuple[Delivered, ...]
     set_aside: tuple[SetAside, ...]
+    lost: tuple[Committed, ...] = ()
 
 
 class Expected(NamedTuple):
@@ -69,12 +78,10 @@ def required_cases(requirement: Requirement) -> tuple[RequiredCase, ...]:
     return tuple(case for variant in requirement.variants for case in variant.cases)
 
 
-def delivery_refusal(expected: Expected, signer: str, delivery: Delivery) -> str:
+def delivery_refusal(expected: Expected, delivery: Delivery) -> str:
     """The code by which a delivery is not bound; empty where it is."""
-    if signer not in expected.keys:
+    if delivery.observer not in expected.keys:
         return "key-not-pinned"
-    if delivery.observer != signer:
-        return "other-observer"
     if delivery.requirement != expected.requirement:
         return "other-requirement"
     if delivery.nonce != expected.nonce:
@@ -107,12 +114,17 @@ def row_refusal(expected: Expected, delivery: Delivery, row: Observation) -> str
     return "" if row.isolation == expected.isolation else "isolation"
 
 
-def bind(requirement: Requirement, digest: str, delivered: Sequence[Delivered]) -> Bound:
+def bind(
+    requirement: Requirement,
+    digest: str,
+    delivered: Sequence[Delivered],
+    lost: Sequence[Committed] = (),
+) -> Bound:
     """Sort what was reopened into bound and set aside.
 
-    1. A delivery is bound where a pinned key signed it, under its own name, for this
-       requirement, nonce and launch. Else it is set aside, and nothing that it lists is
-       looked at through it.
+    1. A delivery is bound where its observer's key is pinned and it is for this requirement,
+       nonce and launch. Else it is set aside, and nothing that it lists is looked at
+       through it.
     2. A row is bound where it carries this requirement, nonce, launch and bundle, the run of
        its delivery, a required case as the requirement describes it, was seen on CUDA, and
        with the isolation asked for.
@@ -120,13 +132,14 @@ def bind(requirement: Requirement, digest: str, delivered: Sequence[Delivered]) 
        lest the second hide what the first showed; the veto lets neither pass.
 
     The caller owes: that `digest` names the bytes of `requirement`, that digests of rows and
-    deliveries name theirs, and that signatures were verified (`evidence.reopening` does)."""
+    deliveries name theirs, and that each delivery's observer signed it (`evidence.reopening`
+    sees to all of it)."""
     expected = expected_of(requirement, digest)
     bound: dict[str, Delivered] = {}
     aside: set[tuple[str, str]] = set()
     for offered in delivered:
         # 1.
-        code = delivery_refusal(expected, offered.signer, offered.delivery)
+        code = delivery_refusal(expected, offered.delivery)
         if code:
             aside.add((offered.digest, code))
             continue
@@ -144,6 +157,9 @@ def bind(requirement: Requirement, digest: str, delivered: Sequence[Delivered]) 
             missing=tuple(sorted(set(offered.missing))),
         )
     return Bound(
-        deliveries=tuple(sorted(bound.values(), key=lambda each: (each.signer, each.digest))),
+        deliveries=tuple(
+            sorted(bound.values(), key=lambda each: (each.delivery.observer, each.digest))
+        ),
         set_aside=tuple(SetAside(what=what, code=code) for what, code in sorted(aside)),
+        lost=tuple(sorted(set(lost))),
     )

@@ -32,7 +32,8 @@ class SetAside(Record):
 
 class Grade(Record):
     """`reasons`: the first leads. `deliveries` and `observations`: what was bound, sorted.
-    `grader`: version and digest of the code that decided."""
+    `policy`: the requirement's; null where the requirement could not be reopened. `grader`:
+    version of the code that decided; `grader_digest`: of its source."""
 
     schema: Literal["cacheon/grade/1"]
     requirement: Digest
@@ -41,6 +42,6 @@ class Grade(Record):
     set_aside: tuple[SetAside, ...]
     deliveries: tuple[Digest, ...]
     observations: tuple[Digest, ...]
-    policy: Policy
+    policy: Policy | None
     grader: str
     grader_digest: Digest

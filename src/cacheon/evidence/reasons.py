@@ -106,6 +106,11 @@ _NO_DECISION = (
         "Observe again, for a new requirement.",
     ),
     (
+        "delivery-missing",
+        "a committed delivery could not be reopened, so nobody knows what it says",
+        "Restore the bytes under its digest; `cacheon fsck` lists what is damaged.",
+    ),
+    (
         "observation-missing",
         "a delivery lists an observation that could not be reopened",
         "Restore the bytes under the listed digest; `cacheon fsck` lists what is damaged.",
@@ -220,11 +225,6 @@ _SET_ASIDE = (
         "key-not-pinned",
         "signed by no key that the requirement pins",
         "Sign with a pinned key, or have the authority pin this one in a new requirement.",
-    ),
-    (
-        "other-observer",
-        "names another key as its observer than the one that signed it",
-        "Deliver under the key that signs.",
     ),
 )
 _REFUSED = (

@@ -39,7 +39,7 @@ def decide(requirement: Requirement, bound: Bound) -> Verdict:
        a. the requirement contradicts itself,
        b. there is no evidence,
        c. members, variants or cases are missing from a delivery,
-       d. or an observation that it lists is not there,
+       d. or a delivery, or an observation that one lists, cannot be reopened,
        e. an observation is incomplete, or a replay count is not the required one,
        f. a key has delivered more than once,
        g. fewer observers agree than asked.
@@ -61,7 +61,7 @@ def decide(requirement: Requirement, bound: Bound) -> Verdict:
     shown: dict[str, list[_Shown]] = {name: [] for name in cases}
     agreeing: set[str] = set()
     for delivered in bound.deliveries:
-        open_: list[Reason] = _unread(delivered)  # 2d
+        open_ = _unread(delivered)  # 2d
         if evidence:
             open_ += _missing(requirement, delivered)  # 2c
         for row in delivered.rows:
@@ -71,7 +71,7 @@ def decide(requirement: Requirement, bound: Bound) -> Verdict:
             open_ += [_about(case, delivered, *said) for said in left]  # 2e
             shown[case.case].append("failed" if against else "open" if left else "passed")
         reasons += open_
-        if not open_ and delivered.signer not in twice:
+        if not open_ and delivered.delivery.observer not in twice:
             # Whoever hands in another's run has seen nothing: runs are counted, not keys.
             agreeing.add(delivered.delivery.run)
     reasons += [_contradiction(cases[name], shown[name]) for name in cases if _split(shown[name])]
@@ -84,6 +84,10 @@ def decide(requirement: Requirement, bound: Bound) -> Verdict:
         said = f"{len(agreeing)} of {requirement.quorum}"
         reasons.append(Reason(code="quorum", detail=said))
     reasons += [Reason(code="delivered-twice", observer=key) for key in twice]  # 2f
+    reasons += [
+        Reason(code="delivery-missing", observer=lost.observer, detail=lost.digest)  # 2d
+        for lost in bound.lost
+    ]
     return _verdict(reasons, cases)
 
 
@@ -113,7 +117,7 @@ def _about(case: RequiredCase, delivered: Delivered, code: str, detail: str) -> 
         slot=case.descriptor.slot,
         variant=case.descriptor.variant,
         case=case.case,
-        observer=delivered.signer,
+        observer=delivered.delivery.observer,
         detail=detail,
     )
 
@@ -177,14 +181,14 @@ def _missing(requirement: Requirement, delivered: Delivered) -> list[Reason]:
             lost = [("case-missing", name, case) for case in absent]
         for code, of, case in lost:
             reasons[slot, of, case] = Reason(
-                code=code, slot=slot, variant=of, case=case, observer=delivered.signer
+                code=code, slot=slot, variant=of, case=case, observer=delivered.delivery.observer
             )
     return list(reasons.values())
 
 
 def _unread(delivered: Delivered) -> list[Reason]:
     return [
-        Reason(code="observation-missing", observer=delivered.signer, detail=digest)
+        Reason(code="observation-missing", observer=delivered.delivery.observer, detail=digest)
         for digest in delivered.missing
     ]
 
@@ -194,8 +198,9 @@ def _delivered_twice(bound: Bound) -> list[str]:
     said: dict[str, Delivery] = {}
     return sorted(
         {
-            delivered.signer
+            delivered.delivery.observer
             for delivered in bound.deliveries
-            if said.setdefault(delivered.signer, delivered.delivery) != delivered.delivery
+            if said.setdefault(delivered.delivery.observer, delivered.delivery)
+            != delivered.delivery
         }
     )

@@ -16,7 +16,7 @@ from tests.paper.evidence.deciding.world import (
     rows_of,
 )
 
-from cacheon.evidence.binding import Delivered, Row, bind
+from cacheon.evidence.binding import Committed, Delivered, Row, bind
 from cacheon.evidence.grade import SetAside
 from cacheon.evidence.observation import Observation
 from cacheon.records.digest import sha256
@@ -79,9 +79,7 @@ def of_delivery(**changes: str) -> Delivered:
 @pytest.mark.parametrize(
     ("offered", "code"),
     [
-        (of_delivery()._replace(signer=KEYS[3]), "key-not-pinned"),
-        (of_delivery(observer=KEYS[3])._replace(signer=KEYS[3]), "key-not-pinned"),
-        (of_delivery(observer=KEYS[1]), "other-observer"),
+        (of_delivery(observer=KEYS[3]), "key-not-pinned"),
         (of_delivery(requirement=OTHER), "other-requirement"),
         (of_delivery(nonce=OTHER), "other-nonce"),
         (of_delivery(launch=OTHER), "other-launch"),
@@ -119,8 +117,14 @@ def test_order_changes_nothing() -> None:
     turned = one._replace(rows=one.rows[::-1], missing=one.missing[::-1])
     got = bound(one, two)
     assert got == bound(two, turned)
-    assert [each.signer for each in got.deliveries] == sorted([KEYS[0], KEYS[1]])
+    assert [each.delivery.observer for each in got.deliveries] == sorted([KEYS[0], KEYS[1]])
     assert [each.what for each in got.set_aside] == sorted(map(digest_of, aside))
+
+
+def test_what_is_lost_is_handed_on_sorted_once() -> None:
+    one, two = Committed(KEYS[0], sha256(b"1")), Committed(KEYS[1], "")
+    assert bound(lost=[two, one, two]).lost == tuple(sorted([one, two]))
+    assert bound().lost == ()
 
 
 def test_two_deliveries_of_one_key_are_both_looked_at() -> None:

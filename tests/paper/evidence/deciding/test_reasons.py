@@ -16,8 +16,9 @@ FROZEN = {
     """,
     "NO_DECISION": """
         requirement-missing requirement-unsound no-evidence member-missing variant-missing
-        case-missing observation-missing incomplete row-incoherent graph-differs rank-missing
-        order-missing stage-missing replay-count soak-count probe-missing delivered-twice quorum
+        case-missing delivery-missing observation-missing incomplete row-incoherent
+        graph-differs rank-missing order-missing stage-missing replay-count
+        soak-count probe-missing delivered-twice quorum
     """,
     "PASS": "every-case-shown",
 }

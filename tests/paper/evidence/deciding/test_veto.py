@@ -1,5 +1,6 @@
 """The veto, rule by rule: what leads, and every reason beside it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -20,7 +21,7 @@ from tests.paper.evidence.deciding.world import (
     rows_of,
 )
 
-from cacheon.evidence.binding import Delivered
+from cacheon.evidence.binding import Committed, Delivered
 from cacheon.evidence.grade import Reason
 from cacheon.evidence.observation import Observation
 from cacheon.evidence.requirement import RequiredCase, Requirement
@@ -32,8 +33,10 @@ PASSED = Verdict("PASS", (Reason(code="every-case-shown"),))
 SMALL, LARGE, RING = WANTED.variants
 
 
-def graded(*delivered: Delivered, requirement: Requirement = WANTED) -> Verdict:
-    return decide(requirement, bound(*delivered, requirement=requirement))
+def graded(
+    *delivered: Delivered, requirement: Requirement = WANTED, lost: Sequence[Committed] = ()
+) -> Verdict:
+    return decide(requirement, bound(*delivered, requirement=requirement, lost=lost))
 
 
 def changed(case: RequiredCase, requirement: Requirement = WANTED, **by: Any) -> list[Observation]:
@@ -234,6 +237,13 @@ def test_what_a_delivery_lists_and_the_store_lacks_is_missing() -> None:
     assert got == Verdict("NO_DECISION", (unread, Reason(code="quorum", detail="0 of 1")))
     got = graded(a_delivery([], lost=[lost]))
     assert got == Verdict("NO_DECISION", (Reason(code="no-evidence"), unread))
+
+
+def test_a_delivery_that_cannot_be_reopened_may_have_shown_a_failure() -> None:
+    digest = sha256(b"lost")
+    unread = Reason(code="delivery-missing", observer=KEYS[1], detail=digest)
+    got = graded(a_delivery(rows_of()), lost=[Committed(KEYS[1], digest)])
+    assert got == Verdict("NO_DECISION", (unread,))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cacheon.evidence.binding import Bound, Delivered, Row, bind
+from cacheon.evidence.binding import Bound, Committed, Delivered, Row, bind
 from cacheon.evidence.case import CaseDescriptor, case_digest
 from cacheon.evidence.delivery import DELIVERY, Delivery
 from cacheon.evidence.launch import LAUNCH, DeviceIdentity, Launch
@@ -208,12 +208,13 @@ def a_delivery(
     )
     return Delivered(
         digest=sha256(key.encode() + encode(delivery)),
-        signer=key,
         delivery=delivery,
         rows=tuple(Row(digest, row) for digest, row in named.items()),
         missing=tuple(lost),
     )
 
 
-def bound(*delivered: Delivered, requirement: Requirement = WANTED) -> Bound:
-    return bind(requirement, digest_of(requirement), delivered)
+def bound(
+    *delivered: Delivered, requirement: Requirement = WANTED, lost: Sequence[Committed] = ()
+) -> Bound:
+    return bind(requirement, digest_of(requirement), delivered, lost)
