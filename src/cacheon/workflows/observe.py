@@ -12,7 +12,8 @@ from cacheon.evidence.soundness import unsound
 from cacheon.evidence.store import LIMITS, DirectoryStore
 from cacheon.records.canonical import decode
 from cacheon.records.errors import InputError
-from cacheon.workflows.observing import Observed, Observing, public
+from cacheon.report.results import Observed
+from cacheon.workflows.observing import Observing, public
 from cacheon.workflows.opening import Opened, Unusable, opened
 from cacheon.workflows.options import Options
 from cacheon.workflows.reading import read_bytes

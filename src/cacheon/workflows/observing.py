@@ -33,25 +33,12 @@ from cacheon.records.canonical import decode, encode
 from cacheon.records.digest import sha256
 from cacheon.records.errors import InfrastructureError, InputError
 from cacheon.records.strict import Record
+from cacheon.report.results import Observed
 from cacheon.workflows.launch import described
 from cacheon.workflows.opening import Opened
 from cacheon.workflows.projection import Binding, lost, project
 from cacheon.workflows.selection import control_for
 from cacheon.workflows.verify import Examiner
-
-
-class Observed(Record):
-    """What one run wrote. `delivery`: digest of the signed envelope; `resumed`: variants
-    that an earlier, interrupted process had seen. `words`: a line for each variant seen
-    now."""
-
-    requirement: str
-    run: str
-    observer: str
-    delivery: str
-    observations: tuple[str, ...]
-    resumed: tuple[str, ...]
-    outcomes: tuple[VariantOutcome, ...]
 
 
 def public(key: Key) -> str:
