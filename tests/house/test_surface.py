@@ -39,9 +39,15 @@ OPTIONS = {
     "arena": set(),
     "launch": {"--device", "--output"},
     "require": {"--bundle", "--arena", "--launch", "--observer", "--output"},
+    "keys": set(),
+    "ls": {"--kind", "--format"},
+    "show": {"--store", "--format"},
+    "fsck": {"--format"},
+    "sweep": {"--older-than", "--dry-run", "--format"},
 }
 PARTS = {
     "arena": {"list": {"--format"}, "show": {"--format"}, "check": {"--format"}},
+    "keys": {"new": {"--format"}, "show": {"--format"}},
 }
 ENGINE_RULES = set(
     """
@@ -103,7 +109,9 @@ def test_every_verb_has_help_with_examples_and_every_option_a_word(verb: str) ->
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_is_documented(verb: str) -> None:
     assert f"## cacheon {verb}" in (ROOT / "docs/reference/cli.md").read_text()
-    prose = "".join(p.read_text() for p in (ROOT / "README.md", ROOT / "docs/tutorial.md"))
+    evidence = (ROOT / "docs/evidence").glob("*.md")
+    pages = (ROOT / "README.md", ROOT / "docs/tutorial.md", *evidence)
+    prose = "".join(page.read_text() for page in pages)
     assert f"cacheon {verb}" in prose
 
 

@@ -11,7 +11,23 @@ import click
 import cacheon
 from cacheon.records.errors import CacheonError, one_line
 
-VERBS = ("verify", "slots", "init", "explain", "doctor", "arena", "launch", "require")
+VERBS = (
+    "verify",
+    "slots",
+    "init",
+    "explain",
+    "doctor",
+    "arena",
+    "launch",
+    "require",
+    "observe",
+    "qualify",
+    "keys",
+    "ls",
+    "show",
+    "fsck",
+    "sweep",
+)
 _INTERRUPTED, _PIPE_CLOSED = 130, 141
 """128 and the signal's number, as a shell says it."""
 _UNUSABLE, _NO_DECISION = 2, 3

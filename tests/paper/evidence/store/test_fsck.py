@@ -245,3 +245,12 @@ def test_a_sweep_and_a_publisher_exclude_each_other(store: DirectoryStore, root:
         assert not done.wait(0.2)
     thread.join()
     assert done.is_set() and store.get(sha256(orphan)) == orphan
+
+
+def test_a_dry_run_tells_the_same_and_removes_nothing(store: DirectoryStore, root: Path) -> None:
+    store.put(b'{"orphan":1}')
+    (root / "tmp" / "old").touch()
+    told = sweep(store, references, older_than=-5, dry_run=True)
+    assert len(told.orphans) == len(told.leftovers) == 1
+    assert sweep(store, references, older_than=-5) == told
+    assert sweep(store, references, older_than=-5).orphans == ()
