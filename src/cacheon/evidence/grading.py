@@ -17,24 +17,27 @@ DECIDING = (
     "evidence/case.py",
     "evidence/delivery.py",
     "evidence/envelope.py",
+    "evidence/grade.py",
     "evidence/grading.py",
     "evidence/keys.py",
     "evidence/launch.py",
     "evidence/observation.py",
     "evidence/pointers.py",
     "evidence/reasons.py",
+    "evidence/refusals.py",
     "evidence/reopening.py",
     "evidence/requirement.py",
     "evidence/rows.py",
     "evidence/soundness.py",
+    "evidence/store/limits.py",
     "evidence/veto.py",
     "records/canonical.py",
     "records/digest.py",
     "records/errors.py",
     "records/strict.py",
 )
-"""The files of this package on which a decision depends: all that `grading` imports of it,
-the store apart, whose every answer is checked against its digest."""
+"""The files of this package on which a decision depends: all that this module imports of
+it, the store apart, whose every answer is checked against its digest."""
 
 
 def grade(store: Store, requirement: str) -> Grade:

@@ -10,6 +10,10 @@ from cacheon.records.strict import Record
 
 OBSERVATION: Final = "cacheon/observation/1"
 Count = Annotated[int, msgspec.Meta(ge=0)]
+Exact = Annotated[
+    str, msgspec.Meta(pattern=r"\A(-?0x[01]\.[0-9a-f]{1,13}p[+-][0-9]{1,4}|-?inf|nan|)\Z")
+]
+"""A number as `float.hex()` spells it, or nothing."""
 Stage = Literal[
     "load", "prepare", "warmup", "eager", "capture", "replay", "perturb", "burst", "soak"
 ]
@@ -72,7 +76,7 @@ class Observation(Record):
     probes: tuple[str, ...]
     compilers: tuple[str, ...]
     nodes: dict[str, Count]
-    max_abs: str
-    max_relative: str
+    max_abs: Exact
+    max_relative: Exact
     backend: Literal["cuda", "rehearsal"]
     isolation: Literal["process", "inline"]

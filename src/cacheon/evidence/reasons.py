@@ -91,6 +91,16 @@ _NO_DECISION = (
         "Run `cacheon observe`, then `cacheon intake`; what was set aside says what was offered.",
     ),
     (
+        "delivery-missing",
+        "a committed delivery could not be reopened, so nobody knows what it says",
+        "Restore the bytes under its digest; `cacheon fsck` lists what is damaged.",
+    ),
+    (
+        "observation-missing",
+        "a delivery lists an observation that could not be reopened",
+        "Restore the bytes under the listed digest; `cacheon fsck` lists what is damaged.",
+    ),
+    (
         "member-missing",
         "a delivery shows nothing of a member of the target",
         "Observe again, for a new requirement.",
@@ -104,16 +114,6 @@ _NO_DECISION = (
         "case-missing",
         "a delivery does not show a required case",
         "Observe again, for a new requirement.",
-    ),
-    (
-        "delivery-missing",
-        "a committed delivery could not be reopened, so nobody knows what it says",
-        "Restore the bytes under its digest; `cacheon fsck` lists what is damaged.",
-    ),
-    (
-        "observation-missing",
-        "a delivery lists an observation that could not be reopened",
-        "Restore the bytes under the listed digest; `cacheon fsck` lists what is damaged.",
     ),
     (
         "incomplete",
@@ -243,6 +243,11 @@ _REFUSED = (
         "too-many",
         "more observations than the requirement has cases",
         "Deliver one observation for each required case.",
+    ),
+    (
+        "requirement-unknown",
+        "the store does not hold the requirement that the delivery names",
+        "Put the requirement's own bytes into the store first.",
     ),
     (
         "policy-older",

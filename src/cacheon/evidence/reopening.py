@@ -83,14 +83,23 @@ def reopen(blobs: Blobs, digest: str, deliveries: Iterable[Committed]) -> Reopen
     return Reopened(digest, requirement, tuple(delivered), tuple(lost), reader.set_aside())
 
 
+def claimed_delivery(data: bytes) -> Delivery:
+    """What an envelope's bytes say, whoever may have signed: only to know which keys to try,
+    never to be believed. Raises RecordRefused."""
+    claimed = decode(data, Envelope, limit=MOST)
+    if claimed.payload_type != DELIVERY_TYPE:
+        raise RecordRefused(
+            "payload-type", expected=DELIVERY_TYPE, got=ascii(claimed.payload_type)[:80]
+        )
+    return decode(claimed.payload, Delivery, limit=LIMITS.record_bytes)
+
+
 def open_delivery(data: bytes, keys: Collection[str]) -> Delivery:
     """The delivery in an envelope's bytes, signed by the observer that it names.
 
-    What it says is read before its signature is, only to know which key to try; nothing of it
-    is used before that. Raises RecordRefused: `key-not-pinned` where the observer is none of
-    `keys`, `unsigned` where it did not sign, and what the gate and the envelope refuse."""
-    claimed = decode(data, Envelope, limit=MOST)
-    delivery = decode(claimed.payload, Delivery, limit=LIMITS.record_bytes)
+    Raises RecordRefused: `key-not-pinned` where the observer is none of `keys`, `unsigned`
+    where it did not sign, and what the gate and the envelope refuse."""
+    delivery = claimed_delivery(data)
     if delivery.observer not in keys:
         raise RecordRefused("key-not-pinned", expected="a pinned key", got=delivery.observer)
     pin = Pin(key=PREFIX + delivery.observer, role=OBSERVER)

@@ -63,7 +63,7 @@ def decide(requirement: Requirement, bound: Bound) -> Verdict:
     for delivered in bound.deliveries:
         open_ = _unread(delivered)  # 2d
         if evidence:
-            open_ += _missing(requirement, delivered)  # 2c
+            open_ += missing(requirement, delivered)  # 2c
         for row in delivered.rows:
             seen, case = row.observation, cases[row.observation.case]
             against, left = failures(case, seen, asked), gaps(case, seen, asked)
@@ -159,7 +159,7 @@ def _without_case(requirement: Requirement) -> list[Reason]:
     return [Reason(code="no-applicable-case", slot=slot) for slot in slots]
 
 
-def _missing(requirement: Requirement, delivered: Delivered) -> list[Reason]:
+def missing(requirement: Requirement, delivered: Delivered) -> list[Reason]:
     """What the delivery shows nothing of, named at the largest of member, variant, case."""
     seen = {row.observation.case for row in delivered.rows}
     served = {

@@ -10,6 +10,8 @@ class Limits(Record):
     """One record, whichever: a requirement with many cases is the largest."""
     delivery_records: int = 50_000
     """Observations of one delivery."""
+    delivery_bytes: int = 256 << 20
+    """Those observations together: they are held until the last of them was checked."""
     total_bytes: int = 16 << 30
     """All blobs of a store together. Writers that run at once each count what they found
     when they began, so that a store may exceed it by what the others then wrote."""

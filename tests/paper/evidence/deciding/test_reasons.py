@@ -1,10 +1,12 @@
 """The table of reason codes is whole, ordered and frozen."""
 
+import ast
 import re
 from pathlib import Path
 
 import pytest
 
+import cacheon
 from cacheon.evidence import reasons, refusals
 from cacheon.evidence.reasons import RANK, REASONS, reason_code
 from cacheon.records.errors import InputError
@@ -15,10 +17,10 @@ FROZEN = {
         contradiction domain-not-covered no-applicable-case
     """,
     "NO_DECISION": """
-        requirement-missing requirement-unsound no-evidence member-missing variant-missing
-        case-missing delivery-missing observation-missing incomplete row-incoherent
-        graph-differs rank-missing order-missing stage-missing replay-count
-        soak-count probe-missing delivered-twice quorum
+        requirement-missing requirement-unsound no-evidence delivery-missing observation-missing
+        member-missing variant-missing case-missing incomplete row-incoherent graph-differs
+        rank-missing order-missing stage-missing replay-count soak-count probe-missing
+        delivered-twice quorum
     """,
     "PASS": "every-case-shown",
 }
@@ -56,3 +58,27 @@ def test_what_fails_leads_what_decides_nothing() -> None:
 def test_an_unknown_code_is_an_input_error() -> None:
     with pytest.raises(InputError, match="expected a reason code, got 'no-such'"):
         reason_code("no-such")
+
+
+ROOT = Path(cacheon.__file__).parent
+RAISING = {"StoreRefused", "RecordRefused", "PointerTaken", "_refused"}
+
+
+def raised(path: Path) -> set[str]:
+    """The first text given to whatever makes a refusal."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            texts = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
+            if name in RAISING and texts and isinstance(texts[0], str):
+                found.add(texts[0])
+    return found
+
+
+def test_every_code_that_is_raised_stands_in_the_table() -> None:
+    sources = [*(ROOT / "evidence").rglob("*.py"), *(ROOT / "records").rglob("*.py")]
+    codes = set().union(*map(raised, sources))
+    assert codes - set(REASONS) == set()
+    # And the search finds them.
+    assert {"too-large", "corrupt", "nonce-spent", "unsigned"} <= codes
