@@ -62,6 +62,18 @@ def look(pid: int) -> Seen | None:
     return Seen(fields[0], int(fields[1]), int(fields[3]), command)
 
 
+def is_gone(pid: int) -> bool:
+    """Whether it has ended, waited for or not."""
+    seen = look(pid)
+    return seen is None or seen.state == "Z"
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a signal or a tracer holds it."""
+    seen = look(pid)
+    return seen is not None and seen.state in "tT"
+
+
 def children(pid: int) -> list[int]:
     """Direct children of a process, zombies included."""
     found = []

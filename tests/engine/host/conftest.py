@@ -1,5 +1,6 @@
 """A fork server for the tests of a module, and guests in it."""
 
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -7,6 +8,16 @@ import pytest
 from tests.engine.host.guests import Guest, put_away
 
 from cacheon.engine.host.supervisor import Supervisor
+
+
+@pytest.fixture
+def own_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory for temporary files into which nobody else writes."""
+    directory = tmp_path / "tmp"
+    directory.mkdir()
+    monkeypatch.setenv("TMPDIR", str(directory))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return directory
 
 
 @pytest.fixture(scope="module")

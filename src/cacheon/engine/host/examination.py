@@ -14,17 +14,26 @@ from types import TracebackType
 
 import msgspec
 
+from cacheon.engine import processes
+from cacheon.engine.host.losses import (
+    NOT_THERE,
+    End,
+    Fallen,
+    condemned,
+    end_of,
+    killed_for_memory,
+    rule_of,
+)
 from cacheon.engine.host.orders import Role
 from cacheon.engine.host.supervisor import Child, Supervisor
 from cacheon.engine.joining import joined
-from cacheon.engine.outcome import ORDERS, VariantOutcome
+from cacheon.engine.outcome import ORDERS, Stage, VariantOutcome
 from cacheon.engine.protocol import (
     TRUSTED_FRAME,
     AnyAsk,
     AnyTell,
     Begin,
     Closed,
-    Ended,
     EndWorker,
     Examine,
     Examined,
@@ -35,6 +44,7 @@ from cacheon.engine.protocol import (
     Spawned,
     SpawnWorker,
     Told,
+    TooSlow,
     WantQuiet,
     Wire,
 )
@@ -54,9 +64,9 @@ def _nobody(_: Progress) -> None:
 class Lost(Exception):
     """A grader that can answer no more."""
 
-    def __init__(self, seat: "Seat") -> None:
-        super().__init__()
-        self.seat = seat
+    def __init__(self, seat: "Seat", why: str = "") -> None:
+        super().__init__(why)
+        self.seat, self.why = seat, why
 
 
 class Seat:
@@ -65,8 +75,10 @@ class Seat:
     def __init__(self, child: Child, settings: RunSettings) -> None:
         self.child = child
         self.wire: GraderWire = Wire(child.sock, AnyAsk, limit=TRUSTED_FRAME)
-        self.wire.send(Begin(settings=settings))
         self.clear()
+        with contextlib.suppress(Closed):
+            # One that is gone already is met when it should answer.
+            self.wire.send(Begin(settings=settings))
 
     def clear(self) -> None:
         """Nothing is before it."""
@@ -87,12 +99,14 @@ class Examination:
         self._facts: Facts | None = None
         self._spares: list[Child] = []
         self._last = False
+        self._handed_out = False
+        """Whether a worker, and so perhaps a candidate, is there in this attempt."""
         self.side_by_side = settings.device == "cuda" and settings.isolation == "process"
         self._directory = ""
 
     def __enter__(self) -> "Examination":
         self._directory = tempfile.mkdtemp(prefix="cacheon-")
-        self._supervisor = Supervisor(self.settings.device)
+        self._start()
         return self
 
     def __exit__(
@@ -119,8 +133,8 @@ class Examination:
             try:
                 said = self._next([seat])[1]
             except Lost as error:
-                how = self._drop_graders(seat)
-                raise InfrastructureError(f"the grader did not come up: {how}") from error
+                fallen = self._fallen(error, killed_for_memory())
+                raise InfrastructureError(f"the grader did not come up: {fallen}") from error
             if not isinstance(said, Facts):
                 raise InfrastructureError(f"the grader said {type(said).__name__} first")
             self._facts = said
@@ -147,13 +161,37 @@ class Examination:
 
     def examine(self, request: VariantRequest, *, last: bool = False) -> VariantOutcome:
         """Examine one variant. `last`: none follows, and nothing is made ready for it.
-        Raises InfrastructureError where a grader is lost."""
-        self.facts()
-        caches = tempfile.mkdtemp(prefix="caches-", dir=self._directory)
-        seats = self._taken()
-        shares = [ORDERS] if len(seats) == 1 else [(order,) for order in ORDERS]
-        seed = self.settings.seed
+        Raises InfrastructureError where a grader is lost and nobody can be blamed."""
         try:
+            return self._once(request, last)
+        except Fallen as fallen:
+            if not fallen.struck or request.control is None:
+                raise
+            first = fallen.message
+        try:
+            control = msgspec.structs.replace(request, candidate=request.control, control=None)
+            self._once(control, last)
+        except InfrastructureError as error:
+            message = f"{first}; the control was lost too: {error.message}"
+            raise InfrastructureError(message) from error
+        try:
+            outcome = self._once(request, last)
+        except Fallen as fallen:
+            if not fallen.struck:
+                raise
+            return condemned(request, self.settings, fallen)
+        notes = (*outcome.notes, f"{first}, once and not again")
+        return msgspec.structs.replace(outcome, notes=notes)
+
+    def _once(self, request: VariantRequest, last: bool) -> VariantOutcome:
+        memory_kills = killed_for_memory()
+        caches, seed = "", self.settings.seed
+        self._handed_out = False
+        try:
+            self.facts()
+            seats = self._taken()
+            shares = [ORDERS] if len(seats) == 1 else [(order,) for order in ORDERS]
+            caches = tempfile.mkdtemp(prefix="caches-", dir=self._directory)
             for seat, share in zip(seats, shares, strict=True):
                 seat.clear()
                 seat.wire.send(Examine(request=request, caches=caches, seed=seed, orders=share))
@@ -161,12 +199,12 @@ class Examination:
             self._serve(seats, request)
             outcome = joined([seat.outcome for seat in seats if seat.outcome is not None])
             return msgspec.structs.replace(outcome, compilers=compilers_in(Path(caches)))
-        except (Lost, Closed) as error:
-            how = self._drop_graders(error.seat if isinstance(error, Lost) else None)
-            raise InfrastructureError(f"the grader was lost: {how}") from error
+        except (Lost, Closed, InfrastructureError) as error:
+            raise self._fallen(error, memory_kills) from error
         finally:
             self._end_workers()
-            shutil.rmtree(caches, ignore_errors=True)
+            if caches:
+                shutil.rmtree(caches, ignore_errors=True)
 
     # --- the graders' wishes ---------------------------------------------------------------
 
@@ -185,7 +223,8 @@ class Examination:
         supervisor = self._running()
         match said:
             case SpawnWorker():
-                child = self._spares.pop(0) if self._spares else supervisor.fork("worker")
+                child = self._spare() or supervisor.fork("worker")
+                self._handed_out = True
                 seat.wire.send(Spawned(worker=child.pid), (child.sock.fileno(),))
                 child.sock.close()
                 if not self._spares and not self._last:
@@ -217,16 +256,45 @@ class Examination:
             if seat.wire in ready:
                 try:
                     return seat, seat.wire.receive(seconds)
-                except (Closed, Garbled) as error:
+                except (Closed, Garbled, TooSlow) as error:
                     raise Lost(seat) from error
-        how = self._drop_graders(seats[0])
-        raise InfrastructureError(f"the grader said nothing for {seconds:g} s: {how}")
+        stopped = [seat for seat in seats if processes.is_stopped(seat.child.pid)]
+        raise Lost((stopped or seats)[0], f"it said nothing for {seconds:g} s; ")
 
     def _patience(self) -> float:
         """Longer than any command that the grader itself waits for."""
         return self.settings.budget.compile + self.settings.budget.command + 120.0
 
+    # --- losses ------------------------------------------------------------------------------
+
+    def _fallen(self, error: Exception, memory_kills: int) -> Fallen:
+        """End what is left of the graders, and the zygote where it serves no more; what
+        fell, and whether a candidate may have struck it."""
+        inline = self.settings.isolation == "inline"
+        stage: Stage = "warmup" if any(seat.done for seat in self._seats) else "load"
+        end = self._drop_graders(error.seat if isinstance(error, Lost) else None)
+        server = self._running().fell()
+        if server is not None:
+            message = f"the fork server was lost: {server.how}"
+            self._running().close()
+            self._start()
+        elif isinstance(error, InfrastructureError):
+            return Fallen(error.message)
+        else:
+            why = error.why if isinstance(error, Lost) else ""
+            message = f"the grader was lost: {why}{end.how}"
+        out_of_memory = killed_for_memory() > memory_kills
+        rule = rule_of(server or end, inline=inline, out_of_memory=out_of_memory)
+        return Fallen(message, rule=rule if inline or self._handed_out else "", stage=stage)
+
     # --- processes ---------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        """A zygote, and nobody forked from it yet."""
+        self._seats, self._spares, self._facts = [], [], None
+        # One that had to be given up may have removed it as it left.
+        Path(self._directory).mkdir(mode=0o700, exist_ok=True)
+        self._supervisor = Supervisor(self.settings.device, self._directory)
 
     def _running(self) -> Supervisor:
         if self._supervisor is None:
@@ -236,6 +304,9 @@ class Examination:
     def _taken(self) -> list[Seat]:
         """The graders, started where they are not there."""
         if not self._seats:
+            if self._running().fell() is not None:
+                self._running().close()
+                self._start()
             supervisor = self._running()
             if "torch" in supervisor.ready().missing:
                 raise DeviceMissing(
@@ -262,25 +333,43 @@ class Examination:
         for child in self._spares:
             select.select([child.sock], [], [], _COMES_UP)
 
-    def _drop_graders(self, culprit: Seat | None = None) -> str:
+    def _drop_graders(self, culprit: Seat | None = None) -> End:
         """End the graders; the next examination gets fresh ones. How the culprit, or else
         the first, ended."""
         seats, self._seats = self._seats, []
-        how = "it was not there"
+        end = NOT_THERE
         for seat in seats:
-            ended = self._running().end(seat.child.pid)
-            seat.wire.close()
+            stopped = processes.is_stopped(seat.child.pid)
+            try:
+                ended = self._running().end(seat.child.pid)
+            except InfrastructureError:
+                # Without a fork server it has ended too, and nobody saw how.
+                continue
+            finally:
+                seat.wire.close()
             if seat is (culprit or seats[0]):
-                how = _how(ended)
-        return how
+                end = end_of(ended, stopped=stopped)
+        return end
+
+    def _guests(self) -> list[int]:
+        """The workers that were handed out."""
+        own = {child.pid for child in (*self._spares, *(seat.child for seat in self._seats))}
+        return [pid for pid in self._running().children if pid not in own]
+
+    def _spare(self) -> Child | None:
+        """A worker that was started ahead and still lives: a candidate of the other order
+        could have killed it."""
+        while self._spares:
+            child = self._spares.pop(0)
+            if not processes.is_gone(child.pid):
+                return child
+            self._running().end(child.pid)
+        return None
 
     def _end_workers(self) -> None:
-        supervisor = self._running()
-        for pid in list(supervisor.children):
-            kept = {child.pid for child in (*self._spares, *(seat.child for seat in self._seats))}
-            if pid not in kept:
-                with contextlib.suppress(InfrastructureError):
-                    supervisor.end(pid)
+        for pid in self._guests():
+            with contextlib.suppress(InfrastructureError):
+                self._running().end(pid)
 
 
 def compilers_in(caches: Path) -> tuple[str, ...]:
@@ -290,14 +379,3 @@ def compilers_in(caches: Path) -> tuple[str, ...]:
         for kind, name in (("inductor", "inductor"), ("nvcc", "extensions"), ("triton", "triton"))
         if (caches / name).is_dir() and any((caches / name).iterdir())
     )
-
-
-def _how(ended: Ended) -> str:
-    """How a grader ended, in words."""
-    if ended.killed:
-        return "it had to be killed"
-    last = ended.output.strip().splitlines()
-    said = f"; it said: {last[-1][:300]}" if last else ""
-    if ended.signal >= 0:
-        return f"it died by signal {ended.signal}{said}"
-    return f"it left with status {ended.status}{said}"

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cacheon.engine import processes
+from cacheon.engine.host.losses import End
 from cacheon.engine.host.orders import AnyAnswer, AnyOrder, Fork, Forked, Ready, Role, Sweep, Swept
 from cacheon.engine.protocol import (
     TRUSTED_FRAME,
@@ -128,7 +129,7 @@ class Supervisor:
         )
         self.children: dict[int, Child] = {}
         self._ready: Ready | None = None
-        self._has_forked = False
+        self._has_forked = self._is_silent = False
 
     def ready(self, seconds: float = 120.0) -> Ready:
         """Wait for the zygote's imports. Raises InfrastructureError."""
@@ -188,6 +189,19 @@ class Supervisor:
             output=child.output.text(),
         )
 
+    def fell(self) -> End | None:
+        """How the zygote ended, or was stopped; None where it serves."""
+        if processes.is_stopped(self.process.pid):
+            return End("it was stopped by a signal", signal=signal.SIGSTOP)
+        try:
+            # Its socket closes a moment before it can be waited for.
+            code = self.process.wait(_GRACE if self._is_silent else 0.0)
+        except subprocess.TimeoutExpired:
+            return End("it answers no more") if self._is_silent else None
+        if code < 0:
+            return End(f"it died by signal {-code}", signal=-code)
+        return End(f"it left with status {code}: {self._last_words()}", status=code)
+
     def pump(
         self, graders: Sequence[Wire[AnyTell, AnyAsk]], seconds: float
     ) -> list[Wire[AnyTell, AnyAsk]]:
@@ -219,6 +233,8 @@ class Supervisor:
             with contextlib.suppress(InfrastructureError):
                 self.end(pid, grace=0.0)
         self.wire.close()
+        if processes.is_stopped(self.process.pid):
+            self.process.kill()
         try:
             self.process.wait(10)
         except subprocess.TimeoutExpired:
@@ -255,6 +271,7 @@ class Supervisor:
         try:
             self.wire.send(order, descriptors)
         except Closed as error:
+            self._is_silent = True
             raise InfrastructureError(f"the fork server is gone: {self._last_words()}") from error
         return self._answer(ANSWERS_WITHIN)
 
@@ -262,8 +279,10 @@ class Supervisor:
         try:
             return self.wire.receive(seconds)
         except Closed as error:
+            self._is_silent = True
             raise InfrastructureError(f"the fork server is gone: {self._last_words()}") from error
         except TooSlow:
+            self._is_silent = True
             # An answer that came later would be taken for that to another order.
             self.wire.close()
             raise InfrastructureError(f"the fork server says nothing for {seconds:g} s") from None
@@ -275,7 +294,7 @@ class Supervisor:
 
     def _leaves(self, child: Child, seconds: float) -> bool:
         deadline = time.monotonic() + seconds
-        while not _is_gone(child.pid):
+        while not processes.is_gone(child.pid):
             if time.monotonic() >= deadline:
                 return False
             child.output.drain()
@@ -323,8 +342,3 @@ def _source_line(file: str, line: int) -> str:
         os.close(descriptor)
     lines = read.decode("utf-8", "replace").splitlines()
     return lines[line - 1].strip()[:300] if 0 < line <= len(lines) else ""
-
-
-def _is_gone(pid: int) -> bool:
-    seen = processes.look(pid)
-    return seen is None or seen.state == "Z"

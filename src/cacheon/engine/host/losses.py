@@ -1,0 +1,113 @@
+"""The examination itself was lost: how, and whose fault that is.
+
+A process of the same user can kill the grader, or the fork server and with it everybody.
+Losing must not pay as no decision: where a signal came that neither we nor the kernel
+sent, while a candidate was near, the control is examined alone and then the candidate
+again; where only the candidate brings it about, it is the candidate's failure.
+"""
+
+import signal
+from pathlib import Path
+from typing import NamedTuple
+
+from cacheon.engine.outcome import CaseRow, Finding, Stage, VariantOutcome
+from cacheon.engine.protocol import Ended
+from cacheon.engine.request import RunSettings, VariantRequest
+from cacheon.engine.verdict import verdict_of
+from cacheon.records.errors import InfrastructureError
+
+_VMSTAT = Path("/proc/vmstat")
+
+
+class Fallen(InfrastructureError):
+    """A process of the examination's own ended. `struck`: by a signal of somebody else's
+    (or, in the inline form, in whatever way), while a candidate was near. `stage`: how far
+    the candidate had come, as far as the host knows."""
+
+    def __init__(self, message: str, *, rule: str = "", stage: Stage = "load") -> None:
+        super().__init__(message)
+        self.rule, self.stage = rule, stage
+
+    @property
+    def struck(self) -> bool:
+        return bool(self.rule)
+
+
+class End(NamedTuple):
+    """How a process of ours ended, or was stopped, in words; by which `signal` of somebody
+    else's, or with which exit `status`, -1 where they do not apply."""
+
+    how: str
+    signal: int = -1
+    status: int = -1
+
+
+NOT_THERE = End("it was not there")
+
+
+def end_of(ended: Ended, *, stopped: bool) -> End:
+    """How a grader ended. `stopped`: it was found held by a signal."""
+    if stopped:
+        return End("it was stopped by a signal", signal=signal.SIGSTOP)
+    if ended.killed:
+        return End("it had to be killed")
+    last = ended.output.strip().splitlines()
+    said = f"; it said: {last[-1][:300]}" if last else ""
+    if ended.signal >= 0:
+        return End(f"it died by signal {ended.signal}{said}", signal=ended.signal)
+    return End(f"it left with status {ended.status}{said}", status=ended.status)
+
+
+def rule_of(end: End, *, inline: bool, out_of_memory: bool) -> str:
+    """The rule that a candidate broke if it brought this end about; empty where nobody
+    would say so. In the inline form the process that ended is the candidate's own too."""
+    if end.signal == signal.SIGKILL and out_of_memory:
+        return ""
+    if end.signal >= 0:
+        return "CG901" if inline else "CG905"
+    return "CG902" if inline and end.status >= 0 else ""
+
+
+def killed_for_memory() -> int:
+    """How many processes the kernel has killed for want of memory; 0 where it does not say."""
+    try:
+        lines = _VMSTAT.read_text("ascii").splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
+
+
+def condemned(request: VariantRequest, settings: RunSettings, fallen: Fallen) -> VariantOutcome:
+    """Every applicable case fails: the examination fell twice with this candidate, and
+    stood with the control."""
+    message = f"{fallen.message}, twice, and not with the control"
+    finding = Finding(rule=fallen.rule, stage=fallen.stage, message=message)
+    rows = tuple(
+        CaseRow(
+            label=case.label,
+            descriptor=case.descriptor,
+            origin=case.origin,
+            applicable=case.applicable,
+            status="fail" if case.applicable else "not_applicable",
+            failure="eager" if case.applicable else "not_applicable",
+            stage=fallen.stage if case.applicable else None,
+            findings=(finding,) if case.applicable else (),
+        )
+        for case in request.cases
+    )
+    verdict = verdict_of(rows, device=settings.device, graph=request.graph, needs_cuda=False)
+    return VariantOutcome(
+        slot=request.slot,
+        variant=request.variant,
+        dtype=request.dtype,
+        backend="cuda" if settings.device == "cuda" else "rehearsal",
+        isolation=settings.isolation,
+        word=verdict.word,
+        graph=verdict.graph,
+        rehearsal=verdict.rehearsal,
+        domain=request.domain,
+        entry=request.candidate.entry,
+        source=request.candidate.source,
+        rows=rows,
+        notes=request.notes,
+    )

@@ -1,0 +1,316 @@
+"""Whole examinations on a CPU, by candidates that fight the examination itself."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.engine.course.runs import MARK, left_behind
+from tests.engine.host.bundles import HONEST, SEED, request
+from tests.engine.host.guests import alive, gone, litter, number_in
+
+from cacheon.engine.host import examination as under_test
+from cacheon.engine.host.examination import Examination
+from cacheon.engine.outcome import CaseRow, VariantOutcome
+from cacheon.engine.request import Budget, Isolation, RunSettings
+from cacheon.records.errors import InfrastructureError
+
+pytestmark = pytest.mark.slow
+
+
+def settings(isolation: Isolation = "process") -> RunSettings:
+    return RunSettings(
+        device="cpu",
+        seed=SEED,
+        replays=2,
+        soak=4,
+        isolation=isolation,
+        budget=Budget(command=5.0, compile=10.0),
+    )
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(
+    tmp_path: Path, own_tmp: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """No process, no descriptor, no file outlives an examination."""
+    monkeypatch.setenv(MARK, str(tmp_path))
+    before, littered = set(os.listdir("/proc/self/fd")), litter()
+    yield
+    assert not left_behind(str(tmp_path))
+    assert set(os.listdir("/proc/self/fd")) == before
+    assert litter() == littered
+
+
+@pytest.fixture
+def examination() -> Iterator[Examination]:
+    with Examination(settings()) as one:
+        yield one
+
+
+def only(outcome: VariantOutcome) -> CaseRow:
+    (row,) = outcome.rows
+    return row
+
+
+def passes(outcome: VariantOutcome) -> bool:
+    return (outcome.word, outcome.rehearsal) == ("NUMERICAL_PASS", "passed")
+
+
+def test_an_honest_candidate_passes_and_nothing_is_left(tmp_path: Path) -> None:
+    with Examination(settings()) as examination:
+        examination.facts()
+        outcome = examination.examine(request(tmp_path / "a"))
+        supervisor = examination._running()
+        pids = [supervisor.process.pid, *supervisor.children]
+        directory = Path(examination._directory)
+        assert not list(directory.iterdir())
+    assert passes(outcome), outcome
+    assert len(pids) == 2
+    assert not any(alive(pid) for pid in pids)
+    assert not directory.exists()
+
+
+# --- the grader is struck ------------------------------------------------------------------------
+
+STRIKES = {
+    "the grader, at load": (
+        "",
+        "strike(kin())",
+        "load",
+        "the grader was lost: it died by signal 9",
+    ),
+    "the grader, later": (
+        "    if once('called'):\n        return\n    strike(kin())\n",
+        "",
+        "warmup",
+        "the grader was lost: it died by signal 9",
+    ),
+    "another way": (
+        "",
+        "strike(kin(), signal.SIGSEGV)",
+        "load",
+        "the grader was lost: it died by signal 11",
+    ),
+    "the fork server": (
+        "",
+        "stray()\nstrike([os.getppid()])",
+        "load",
+        "the fork server was lost: it died by signal 9",
+    ),
+    "the fork server, gently": (
+        "",
+        "strike([os.getppid()], signal.SIGTERM)",
+        "load",
+        "the fork server was lost: it died by signal 15",
+    ),
+}
+
+
+@pytest.mark.parametrize("strike", STRIKES)
+def test_a_candidate_that_strikes_down_the_examination_fails(
+    examination: Examination, tmp_path: Path, strike: str
+) -> None:
+    body, top, stage, words = STRIKES[strike]
+    outcome = examination.examine(request(tmp_path / "bad", body or HONEST, top, graph=False))
+    row = only(outcome)
+    assert (outcome.word, row.status, row.failure, row.stage) == ("FAIL", "fail", "eager", stage)
+    assert row.findings[0].rule == "CG905"
+    assert row.findings[0].message == f"{words}, twice, and not with the control"
+    if "stray" in top:
+        assert gone(number_in(tmp_path / "bad" / "kernels" / "stray"))
+    # Others are examined as if nothing had been.
+    assert passes(examination.examine(request(tmp_path / "good")))
+
+
+def test_a_candidate_that_strikes_once_is_examined_again(
+    examination: Examination, tmp_path: Path
+) -> None:
+    outcome = examination.examine(request(tmp_path / "a", top="if once():\n    strike(kin())"))
+    assert passes(outcome)
+    assert outcome.notes[-1] == "the grader was lost: it died by signal 9, once and not again"
+
+
+@pytest.mark.parametrize("whom", ["kin()", "[os.getppid()]"])
+def test_one_that_stops_them_fails_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whom: str
+) -> None:
+    monkeypatch.setattr("cacheon.engine.host.supervisor.ANSWERS_WITHIN", 5.0)
+    brief = msgspec.structs.replace(settings(), budget=Budget(command=2.0, compile=4.0))
+    bad = request(tmp_path / "bad", top=f"strike({whom}, signal.SIGSTOP)", graph=False)
+    with Examination(brief) as examination:
+        monkeypatch.setattr(examination, "_patience", lambda: 5.0)
+        row = only(examination.examine(bad))
+        assert (row.status, row.findings[0].rule) == ("fail", "CG905")
+        assert "stopped by a signal" in row.findings[0].message
+        assert passes(examination.examine(request(tmp_path / "good")))
+
+
+# --- it is nobody's fault, or not the candidate's ------------------------------------------------
+
+
+class Striker:
+    """Strikes down every grader of an examination, whoever is being examined."""
+
+    def __init__(self, examination: Examination) -> None:
+        self.examination, self.over, self.struck = examination, False, 0
+        self.thread = threading.Thread(target=self._strike)
+        self.thread.start()
+
+    def _strike(self) -> None:
+        done = set[int]()
+        while not self.over:
+            for seat in list(self.examination._seats):
+                # Only once a worker is there.
+                if seat.child.pid not in done and self.examination._guests():
+                    done.add(seat.child.pid)
+                    os.kill(seat.child.pid, signal.SIGKILL)
+                    self.struck += 1
+            time.sleep(0.005)
+
+    def stop(self) -> None:
+        self.over = True
+        self.thread.join()
+
+
+def test_where_the_control_is_lost_too_nothing_is_decided(
+    examination: Examination, tmp_path: Path
+) -> None:
+    striker = Striker(examination)
+    try:
+        with pytest.raises(InfrastructureError, match="the control was lost too: the grader"):
+            examination.examine(request(tmp_path / "a", graph=False))
+    finally:
+        striker.stop()
+    assert striker.struck == 2
+    assert passes(examination.examine(request(tmp_path / "b")))
+
+
+def test_without_a_control_nothing_is_decided(examination: Examination, tmp_path: Path) -> None:
+    asked = request(tmp_path / "a", top="strike(kin())", graph=False)
+    with pytest.raises(InfrastructureError, match="the grader was lost: it died by signal 9"):
+        examination.examine(msgspec.structs.replace(asked, control=None))
+
+
+def test_a_grader_that_the_kernel_killed_for_memory_is_nobodys_fault(
+    examination: Examination, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kills = iter(range(100))
+    monkeypatch.setattr(under_test, "killed_for_memory", lambda: next(kills))
+    with pytest.raises(InfrastructureError, match="died by signal 9"):
+        examination.examine(request(tmp_path / "a", top="strike(kin())", graph=False))
+
+
+def test_a_grader_that_dies_with_no_candidate_near_is_nobodys_fault(
+    examination: Examination, tmp_path: Path
+) -> None:
+    examination.facts()
+    os.kill(examination._seats[0].child.pid, signal.SIGKILL)
+    with pytest.raises(InfrastructureError, match="the grader was lost: it died by signal 9"):
+        examination.examine(request(tmp_path / "a", graph=False))
+    assert passes(examination.examine(request(tmp_path / "b")))
+
+
+def test_a_fork_server_that_dies_between_two_bundles_is_replaced(
+    examination: Examination, tmp_path: Path
+) -> None:
+    examination.facts()
+    examination._drop_graders()
+    server = examination._running().process.pid
+    os.kill(server, signal.SIGKILL)
+    assert gone(server)
+    assert passes(examination.examine(request(tmp_path / "a")))
+
+
+def test_a_grader_that_cannot_begin_is_infrastructure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\nsys.modules['cacheon.engine.grader'] = None\n"
+    )
+    words = r"did not come up.*left with status 70"
+    with Examination(settings()) as examination, pytest.raises(InfrastructureError, match=words):
+        examination.facts()
+
+
+def test_workers_that_were_started_ahead_must_still_live(examination: Examination) -> None:
+    examination.side_by_side = True
+    examination.facts()
+    first, second = [child.pid for child in examination._spares]
+    os.kill(first, signal.SIGKILL)
+    assert gone(first)
+    spare = examination._spare()
+    assert spare is not None
+    assert spare.pid == second
+    spare.sock.close()
+    assert first not in examination._running().children
+    assert examination._spare() is None
+
+
+# --- workers -------------------------------------------------------------------------------------
+
+Ways = dict[str, tuple[str, str, str]]
+WORKERS: Ways = {
+    "writes into its channel": ("os.write(3, b'\\0\\0\\0\\2hi')", "CG903", "load"),
+    "sends descriptors": (
+        "import socket\nchannel = socket.socket(fileno=os.dup(3))\n"
+        "for _ in range(300):\n"
+        "    socket.send_fds(channel, [b'\\0\\0\\0\\1\\xc0'], [0, 0, 0, 0])",
+        "CG903",
+        "load",
+    ),
+    "exits": ("os._exit(0)", "CG902", "load"),
+    "dies": ("os.kill(os.getpid(), signal.SIGSEGV)", "CG901", "load"),
+}
+
+
+@pytest.mark.parametrize("way", WORKERS)
+def test_a_worker_that_is_lost_fails_its_case(
+    examination: Examination, tmp_path: Path, way: str
+) -> None:
+    top, rule, stage = WORKERS[way]
+    row = only(examination.examine(request(tmp_path / "a", top=top, graph=False)))
+    assert (row.status, row.findings[0].rule, row.stage) == ("fail", rule, stage)
+
+
+# --- inline --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("top", "rule", "words"),
+    [
+        ("os._exit(0)", "CG902", "it left with status 0"),
+        ("os.abort()", "CG901", "it died by signal 6"),
+    ],
+)
+def test_inline_a_candidate_that_ends_its_process_fails(
+    tmp_path: Path, top: str, rule: str, words: str
+) -> None:
+    with Examination(settings("inline")) as examination:
+        row = only(examination.examine(request(tmp_path / "bad", top=top, graph=False)))
+        assert (row.status, row.findings[0].rule) == ("fail", rule)
+        assert words in row.findings[0].message
+        assert passes(examination.examine(request(tmp_path / "good")))
+
+
+# --- the host leaves -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_leaving_in_the_middle_ends_everything(tmp_path: Path, error: type[BaseException]) -> None:
+    pids: list[int] = []
+
+    def watch(_: object) -> None:
+        supervisor = examination._running()
+        pids.extend([supervisor.process.pid, *supervisor.children])
+        raise error
+
+    with pytest.raises(error), Examination(settings(), watch) as examination:
+        examination.examine(request(tmp_path / "a"))
+    assert len(pids) == 3
+    assert not any(alive(pid) for pid in pids)

@@ -1,0 +1,105 @@
+"""Whose fault it is that the examination was lost: decided from how a process ended."""
+
+import signal
+from pathlib import Path
+
+import pytest
+from tests.engine.host.bundles import request
+
+from cacheon.engine.host import losses
+from cacheon.engine.host.losses import (
+    NOT_THERE,
+    End,
+    Fallen,
+    condemned,
+    end_of,
+    killed_for_memory,
+    rule_of,
+)
+from cacheon.engine.protocol import Ended
+from cacheon.engine.request import RunSettings
+
+
+@pytest.mark.parametrize(
+    ("ended", "stopped", "end"),
+    [
+        (Ended(signal=9), False, End("it died by signal 9", signal=9)),
+        (
+            Ended(signal=11, output="one\nlast words\n"),
+            False,
+            End("it died by signal 11; it said: last words", signal=11),
+        ),
+        (Ended(signal=9, killed=True), False, End("it had to be killed")),
+        (
+            Ended(signal=9, killed=True),
+            True,
+            End("it was stopped by a signal", signal=signal.SIGSTOP),
+        ),
+        (Ended(status=70), False, End("it left with status 70", status=70)),
+        (Ended(status=0), False, End("it left with status 0", status=0)),
+    ],
+)
+def test_how_a_grader_ended(ended: Ended, stopped: bool, end: End) -> None:
+    assert end_of(ended, stopped=stopped) == end
+
+
+@pytest.mark.parametrize(
+    ("end", "inline", "out_of_memory", "rule"),
+    [
+        (End("", signal=9), False, False, "CG905"),
+        (End("", signal=11), False, False, "CG905"),
+        (End("", signal=signal.SIGSTOP), False, False, "CG905"),
+        # The kernel kills for want of memory by SIGKILL, and by nothing else.
+        (End("", signal=9), False, True, ""),
+        (End("", signal=11), False, True, "CG905"),
+        # We killed it, or it left, which only its own code can make it do.
+        (End("it had to be killed"), False, False, ""),
+        (End("", status=70), False, False, ""),
+        (NOT_THERE, False, False, ""),
+        # Inline the candidate is in it.
+        (End("", signal=11), True, False, "CG901"),
+        (End("", signal=9), True, True, ""),
+        (End("", status=0), True, False, "CG902"),
+        (End("it had to be killed"), True, False, ""),
+    ],
+)
+def test_which_rule_was_broken(end: End, inline: bool, out_of_memory: bool, rule: str) -> None:
+    assert rule_of(end, inline=inline, out_of_memory=out_of_memory) == rule
+
+
+def test_what_the_kernel_killed_for_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert killed_for_memory() >= 0
+    said = tmp_path / "vmstat"
+    monkeypatch.setattr(losses, "_VMSTAT", said)
+    assert killed_for_memory() == 0
+    said.write_text("nr_free_pages 4\noom_kill_other 3\noom_kill 17\npgfault 5\n")
+    assert killed_for_memory() == 17
+    said.write_text("nr_free_pages 4\n")
+    assert killed_for_memory() == 0
+
+
+@pytest.mark.parametrize("isolation", ["process", "inline"])
+def test_the_rows_of_a_candidate_that_struck(tmp_path: Path, isolation: str) -> None:
+    asked = request(tmp_path / "bundle")
+    settings = RunSettings(device="cpu", seed=1, isolation=isolation)  # type: ignore[arg-type]
+    fallen = Fallen("the grader was lost: it died by signal 9", rule="CG905", stage="warmup")
+    assert fallen.struck
+    outcome = condemned(asked, settings, fallen)
+    assert (outcome.word, outcome.graph, outcome.isolation) == ("FAIL", "NOT_VERIFIED", isolation)
+    assert (outcome.slot, outcome.variant, outcome.entry) == (
+        asked.slot,
+        asked.variant,
+        asked.candidate.entry,
+    )
+    assert [row.label for row in outcome.rows] == [case.label for case in asked.cases]
+    for row, case in zip(outcome.rows, asked.cases, strict=True):
+        assert row.applicable == case.applicable
+        assert row.status == ("fail" if case.applicable else "not_applicable")
+        if case.applicable:
+            assert (row.failure, row.stage) == ("eager", "warmup")
+            assert row.findings[0].rule == "CG905"
+            assert "died by signal 9, twice, and not with the control" in row.findings[0].message
+
+
+def test_one_that_nobody_struck_has_no_rule() -> None:
+    assert not Fallen("the grader said nothing").struck
