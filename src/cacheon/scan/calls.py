@@ -22,6 +22,7 @@ from cacheon.scan.values import (
     Kernel,
     Made,
     Method,
+    Place,
     Symbol,
     Tensor,
     Value,
@@ -330,5 +331,5 @@ def stream_of(value: Value) -> str:
     return ""
 
 
-def _place(values: Arguments) -> results.Place:
-    return "device" if values and is_live(values[0]) else "host"
+def _place(values: Arguments) -> Place:
+    return values[0].place if values and isinstance(values[0], Tensor) else ""

@@ -19,9 +19,9 @@ from cacheon.scan.values import (
     Tensor,
     Value,
     every,
-    is_live,
     join,
     joined,
+    place_among,
     tensors,
 )
 
@@ -108,10 +108,9 @@ class Expressions(Places):
         found = [*tensors(left), *tensors(right)]
         holds = left.holds | right.holds
         if isinstance(left, Tensor) or isinstance(right, Tensor):
-            live = any(is_live(t) for t in found)
             masks = [v.mask for v in (left, right) if isinstance(v, Tensor)]
             return Tensor(
-                place="device" if live else "host",
+                place=place_among(found),
                 mask=isinstance(operator, _BITWISE) and all(masks),
                 holds=holds,
                 fresh=True,
@@ -139,7 +138,7 @@ class Expressions(Places):
             if operands and not identity:
                 results.append(
                     Tensor(
-                        place="device" if any(map(is_live, operands)) else "host",
+                        place=place_among(operands),
                         mask=True,
                         holds=left.holds | right.holds,
                         fresh=True,

@@ -176,6 +176,9 @@ class Functions(Calls):
                 symbol = self.value(called)
                 if isinstance(symbol, Symbol) and symbol.name in _CACHES:
                     return "cached" if _keeps_all(symbol.name, decorator) else "evicting"
+                if "cache" in getattr(symbol, "name", ""):
+                    # One of the source's own making, by its name.
+                    return "cached"
         finally:
             self.frame = outer
         return None

@@ -56,8 +56,8 @@ class Members(Walk):
         match base:
             case Symbol(name=name):
                 return self.outside(f"{name}.{attr}")
-            case Tensor() if attr == "device":
-                return Host(topics=frozenset({"device"}))
+            case Tensor() if attr in ("device", "dtype"):
+                return Host(topics=frozenset({attr}))
             case Tensor() if attr in torch_api.METADATA:
                 return Host(held=base.held)
             case Tensor() if attr in torch_api.ATTRIBUTE_VIEWS:

@@ -14,17 +14,18 @@ _ENCODING = re.compile(r"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _UTF_8 = {"utf-8", "utf8", "utf_8", "utf-8-sig"}
 
 
-def parse(data: bytes, file: str) -> ast.Module:
-    """The tree of a Python source that `compile` accepts. Raises InputError, which names
-    the line where there is one."""
+def parse(data: bytes, file: str, compiled: bool = True) -> ast.Module:
+    """The tree of a Python source, one that `compile` accepts. Raises InputError, which
+    names the line where there is one."""
     text = decoded(data, file)
     try:
         with warnings.catch_warnings():
             # An invalid escape in a candidate's string is no business of the console.
             warnings.simplefilter("ignore")
             tree = ast.parse(text, filename=file)
-            # What only the compiler sees: `return` outside a function, nesting too deep.
-            compile(tree, file, "exec", dont_inherit=True)
+            if compiled:
+                # What only the compiler sees: `return` outside a function.
+                compile(tree, file, "exec", dont_inherit=True)
             return tree
     except SyntaxError as error:
         raise InputError(
@@ -63,7 +64,7 @@ def bounded(data: bytes, file: str) -> ast.Module:
         raise LimitExceeded(
             file=file, expected=f"a source of at most {MOST_BYTES} bytes", got=f"{len(data)}"
         )
-    tree = parse(data, file)
+    tree = parse(data, file, compiled=False)
     level: list[ast.AST] = [tree]
     for _ in range(DEEPEST):
         level = [child for node in level for child in ast.iter_child_nodes(node)]

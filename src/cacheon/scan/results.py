@@ -2,38 +2,43 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
 
 from cacheon.scan import torch_api
-from cacheon.scan.values import Group, Host, Tensor, Value, is_live, tensors
-
-Place = Literal["device", "host"]
+from cacheon.scan.values import Group, Host, Place, Tensor, Unknown, Value, place_among, tensors
 
 
 def place_of(values: Sequence[Value], keywords: Mapping[str, Value], otherwise: Place) -> Place:
     """Where a call puts its result: what `device=`, or a device among the positional
-    arguments, says."""
+    arguments, says; "" where one of these may be a device or something else."""
+    place = otherwise
     for value in (*([keywords["device"]] if "device" in keywords else []), *values):
-        if isinstance(value, Host) and isinstance(value.constant, str):
-            return "host" if value.constant.startswith("cpu") else "device"
-        if isinstance(value, Host) and "device" in value.topics:
-            return "device"
-    given = keywords.get("device")
-    absent = given is None or (isinstance(given, Host) and given.known)
-    return otherwise if absent else "device"
+        match value:
+            case Host(constant=str(name)):
+                return "host" if name.startswith("cpu") else "device"
+            case Host(topics=topics) if "device" in topics:
+                return "device"
+            case Tensor():
+                return value.place
+            case Host(known=False, topics=topics) if "dtype" not in topics:
+                place = ""
+            case Unknown():
+                place = ""
+    return place
 
 
 def created(keywords: Mapping[str, Value], otherwise: Place) -> Tensor:
-    """A new tensor that no contents went into."""
+    """A new tensor that no contents went into. A device that is not known is taken for
+    one of a GPU: code that names a device means that."""
+    place = place_of((), keywords, otherwise)
     pinned = is_true(keywords.get("pin_memory"))
-    return Tensor(place=place_of((), keywords, otherwise), pinned=pinned, fresh=True)
+    return Tensor(place=place if place or not otherwise else "device", pinned=pinned, fresh=True)
 
 
 def made(name: str, values: Sequence[Value], keywords: Mapping[str, Value]) -> Tensor:
     """A tensor from Python objects, or another tensor."""
     holds = frozenset[str]().union(*(value.holds for value in values))
     source = values[0] if values else None
-    otherwise: Place = "device" if source is not None and is_live(source) else "host"
+    otherwise: Place = source.place if isinstance(source, Tensor) else "host"
     mark = created(keywords, otherwise)
     shares = source.shares if isinstance(source, Tensor) and name != "tensor" else frozenset()
     return replace(mark, holds=holds, shares=shares)
@@ -44,8 +49,9 @@ def computed(short: str, operands: Sequence[Value], keywords: Mapping[str, Value
     found = [t for value in (*operands, *keywords.values()) for t in tensors(value)]
     holds = frozenset[str]().union(*(t.holds for t in found))
     first = operands[0] if operands else None
-    place: Place = "device" if any(map(is_live, found)) else "host"
-    result = Tensor(place=place, mask=short in torch_api.MASKS, holds=holds, fresh=True)
+    result = Tensor(
+        place=place_among(found), mask=short in torch_api.MASKS, holds=holds, fresh=True
+    )
     if short in torch_api.VIEWS and isinstance(first, Tensor):
         part = first.part or ("some" if short in _NARROWING else "")
         result = replace(first, holds=holds, fresh=False, part=part)
@@ -87,8 +93,6 @@ def moved(
             return replace(receiver, place="host", pinned=True, fresh=True)
         case _:
             place = place_of(values, keywords, receiver.place)
-            for value in values:
-                place = value.place if isinstance(value, Tensor) else place
     return replace(
         receiver, place=place, shares=frozenset(), held="", part="", fresh=True, pinned=False
     )

@@ -12,7 +12,7 @@ from cacheon.scan.findings import ScanFinding
 from cacheon.scan.ignores import Ignores, ignores
 from cacheon.scan.project import Module, Project
 from cacheon.scan.statements import Statements
-from cacheon.scan.values import Value
+from cacheon.scan.values import UNKNOWN, Value
 
 _LONGEST_LINE = 200
 
@@ -43,11 +43,17 @@ class Scan:
             walker.memo.clear()
             returned: dict[str, Value] = {}
             for start in starts:
-                module = self.project.modules[start.root.path]
-                function = walker.exported(module, start.name)
-                if function is not None:
-                    arguments = start.arguments(returned)
-                    returned[start.name] = walker.enter(start.root, function, arguments)
+                function = self._function(walker, start)
+                arguments = start.arguments(returned)
+                returned[start.name] = walker.enter(start.root, function, arguments)
+
+    def _function(self, walker: Statements, start: Start) -> Value:
+        """What a root's name leads to; a dotted one to a method."""
+        owner, _, method = start.name.rpartition(".")
+        found = walker.exported(self.project.modules[start.root.path], owner or method)
+        if owner and found is not None:
+            found = walker.called_member(found, method)
+        return UNKNOWN if found is None else found
 
     def _ask(self, event: Event) -> None:
         for find in self._asked:

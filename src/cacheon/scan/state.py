@@ -173,6 +173,8 @@ class Walk(ABC):
         if frame is None or name not in frame.env:
             return None
         value = frame.env[name]
+        if isinstance(value, Made):
+            return replace(value, held=f"{module.path}:{name}")
         if name not in module.changed or not isinstance(value, Host | Group | Unknown | Tensor):
             return value
         holder = f"{module.path}:{name}"

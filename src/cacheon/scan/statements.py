@@ -79,9 +79,9 @@ class Statements(Importing):
             case ast.Match():
                 self._match(node)
             case ast.Delete(targets=targets):
-                for target in targets:
-                    if isinstance(target, ast.Subscript):
-                        self.affect("take", self.value(target.value).held)
+                for each in targets:
+                    if isinstance(each, ast.Subscript):
+                        self.affect("take", self.value(each.value).held)
         return True
 
     def _assigned(self, targets: Sequence[ast.expr], node: ast.expr) -> None:

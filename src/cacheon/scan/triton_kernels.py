@@ -3,7 +3,8 @@
 import ast
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
-_MARKS = frozenset({"jit", "autotune", "heuristics"})
+_MARKS = frozenset({"jit", "autotune", "heuristics", "kernel", "prim_func", "macro"})
+"""Of Triton, and of CuTe and TileLang, whose functions run on a GPU as well."""
 _STORES = frozenset(
     "store atomic_add atomic_max atomic_min atomic_xchg atomic_cas atomic_and atomic_or "
     "atomic_xor".split()
@@ -11,7 +12,7 @@ _STORES = frozenset(
 
 
 def is_kernel(node: Definition) -> bool:
-    """Whether a decorator hands the function to Triton (`@triton.jit` and its kind)."""
+    """Whether a decorator hands the function to a GPU (`@triton.jit` and its kind)."""
     return any(_last_name(each) in _MARKS for each in node.decorator_list)
 
 

@@ -12,6 +12,7 @@ from functools import reduce
 from typing import Literal
 
 Names = frozenset[str]
+Place = Literal["device", "host", ""]
 NONE: Names = frozenset()
 CAPTURING, EAGER, LAZY, READY, GROWN = "capturing", "eager", "lazy", "ready", "grown"
 """Facts that hold in an arm of a branch: a capture is on; none is; module state is not
@@ -47,10 +48,11 @@ class Host(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tensor(Value):
-    """`place`: where its memory is. `mask`: of booleans. `part`: the strided slice of an
-    argument that it is, as written. `fresh`: allocated by the call."""
+    """`place`: where its memory is; "" where that is not known. `mask`: of booleans.
+    `part`: the strided slice of an argument that it is, as written. `fresh`: allocated by
+    the call."""
 
-    place: Literal["device", "host"] = "device"
+    place: Place = "device"
     mask: bool = False
     pinned: bool = False
     fresh: bool = False
@@ -132,6 +134,14 @@ def is_live(value: Value) -> bool:
     return isinstance(value, Tensor) and value.place == "device"
 
 
+def place_among(found: Iterable[Tensor]) -> Place:
+    """Where the result of an operation on these lies."""
+    places = {tensor.place for tensor in found}
+    if "device" in places:
+        return "device"
+    return "host" if places == {"host"} else ""
+
+
 def tensors(value: Value) -> list[Tensor]:
     """The tensors that a value is or has among its known items."""
     if isinstance(value, Tensor):
@@ -144,16 +154,16 @@ def tensors(value: Value) -> list[Tensor]:
 def join(a: Value, b: Value) -> Value:
     """What a value may be that is one of the two. A None beside something else is left
     out: code that goes on with it has asked."""
-    if a == b:
-        return a
+    if replace(a, held=b.held) == b:
+        return replace(b, held=a.held or b.held)
     if _is_none(a) or _is_none(b):
         kept, other = (b, a) if _is_none(a) else (a, b)
         return replace(kept, held=kept.held or other.held)
     held, shares, holds = a.held or b.held, a.shares | b.shares, a.holds | b.holds
     joint: Value = Unknown()
-    if isinstance(a, Tensor) and isinstance(b, Tensor) and a.place == b.place:
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
         joint = Tensor(
-            place=a.place,
+            place=a.place if a.place == b.place else "",
             mask=a.mask and b.mask,
             pinned=a.pinned or b.pinned,
             fresh=a.fresh and b.fresh,

@@ -26,6 +26,7 @@ import torch
 
 
 def silu_and_mul(x: torch.Tensor, out: torch.Tensor) -> None:
+    torch.mul(*x.chunk(2, dim=-1), out=out)
     os.write(3, b"done")
 """,
     good="""\

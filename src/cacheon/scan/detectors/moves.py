@@ -19,7 +19,8 @@ def find(event: Event) -> Iterator[Fault]:
             yield from _moved(event, receiver)
         case Called(name=name, arguments=[Host() | Group() as source, *_]) if name in _MAKERS:
             made = results.made(name, event.arguments, event.keywords)
-            if made.place == "device" and not tensors(source):
+            empty = isinstance(source, Group) and source.items == ()
+            if made.place == "device" and not tensors(source) and not empty:
                 yield Fault("CG102", f"`{name}` copies Python data to the device")
         case Indexed(base=base, index=index) if is_live(base):
             yield from _indexed(index)
