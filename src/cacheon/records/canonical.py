@@ -20,7 +20,9 @@ DEEPEST = 32
 LARGEST = (1 << 53) - 1
 
 _NO_BRACKET = bytes(byte for byte in range(256) if byte not in b"[]{}")
-_ESCAPE = re.compile(rb'\\[^"\\]|\x7f')
+_BRACES = bytes.maketrans(b"[]", b"{}")
+_OPEN = ord("{")
+_ESCAPE = re.compile(rb'\\[^"\\]')
 _INEXACT = re.compile(rb"[0-9][.eE]|[0-9]{16}")
 _ENCODER = msgspec.json.Encoder(order="sorted")
 
@@ -75,9 +77,17 @@ def _outside_strings(data: bytes) -> bytes:
 
 def _depth(bare: bytes) -> int:
     """How deep brackets nest, counted no further than one beyond DEEPEST."""
+    brackets = bare.translate(_BRACES, _NO_BRACKET)
+    left = brackets
+    for depth in range(DEEPEST + 1):
+        if not left:
+            return depth
+        # Every innermost pair, and no other: one level.
+        left = left.replace(b"{}", b"")
+    # Deeper, or unbalanced and no JSON: counted bracket by bracket.
     depth = deepest = 0
-    for byte in bare.translate(None, _NO_BRACKET):
-        depth += 1 if byte in b"[{" else -1
+    for byte in brackets:
+        depth += 1 if byte == _OPEN else -1
         deepest = max(deepest, depth)
         if deepest > DEEPEST:
             break
@@ -88,7 +98,9 @@ def _shows_exact(data: bytes, bare: bytes) -> bool:
     """Whether the bytes themselves show that nothing in them is inexact, so that the record
     need not be walked: no control character, no float, no long integer, ASCII alone. False
     says nothing. Only for bytes that were decoded: NaN would be spelled `null`."""
-    return data.isascii() and not _ESCAPE.search(data) and not _INEXACT.search(bare)
+    if not data.isascii() or b"\x7f" in data:
+        return False
+    return not (b"\\" in data and _ESCAPE.search(data)) and not _INEXACT.search(bare)
 
 
 def _refuse_inexact(value: Any) -> None:

@@ -192,3 +192,17 @@ def test_the_bytes_are_also_what_json_reads() -> None:
     assert json.loads(encode(SAMPLE)) == msgspec.to_builtins(SAMPLE, str_keys=True) | {
         "numbers": [1, -2]
     }
+
+
+@given(st.text("[]{}", max_size=90), st.integers(0, DEEPEST + 2))
+def test_nesting_is_counted_whatever_the_brackets_are(text: str, around: int) -> None:
+    brackets = "[" * around + text + "}" * around
+    depth = deepest = 0
+    for bracket in brackets:
+        depth += 1 if bracket in "[{" else -1
+        deepest = max(deepest, depth)
+    try:
+        decode(brackets.encode(), Sample)
+    except RecordRefused as refusal:
+        # An escaped quote and a text full of brackets are outside of this: see above.
+        assert (refusal.code == "too-deep") == (deepest > DEEPEST)  # noqa: PT017
