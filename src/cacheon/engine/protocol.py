@@ -336,8 +336,7 @@ class Wire(Generic[Out, In]):
     """Frames over one stream socket. Not shared between threads.
 
     After `Garbled` or `TooSlow` the stream is out of step and must be closed. Descriptors
-    are taken only where `passing`: a candidate could fill our table with them.
-    """
+    are taken only where `passing`: a candidate could fill our table with them."""
 
     def __init__(
         self, sock: socket.socket, incoming: Any, *, limit: int, passing: bool = True
@@ -382,7 +381,6 @@ class Wire(Generic[Out, In]):
 
     def _read(self) -> bytes:
         if not self._passing:
-            # What comes along is closed by the kernel.
             return self.sock.recv(1 << 16)
         chunk, descriptors, _, _ = socket.recv_fds(self.sock, 1 << 16, 4)
         for descriptor in descriptors:
@@ -428,9 +426,7 @@ class ProcessPort:
     """A worker in a process of its own."""
 
     def __init__(self, sock: socket.socket) -> None:
-        self.wire: Wire[AnyCommand, AnyReply] = Wire(
-            sock, AnyReply, limit=WORKER_FRAME, passing=False
-        )
+        self.wire = Wire[AnyCommand, AnyReply](sock, AnyReply, limit=WORKER_FRAME, passing=False)
 
     def greeting(self, seconds: float) -> AnyReply:
         """What a worker says once, when it is up."""
