@@ -13,6 +13,7 @@ from cacheon.records.errors import CacheonError, one_line
 
 VERBS = (
     "verify",
+    "scan",
     "slots",
     "init",
     "explain",
@@ -27,6 +28,8 @@ VERBS = (
     "show",
     "fsck",
     "sweep",
+    "intake",
+    "grade",
 )
 _INTERRUPTED, _PIPE_CLOSED = 130, 141
 """128 and the signal's number, as a shell says it."""

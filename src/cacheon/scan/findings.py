@@ -1,5 +1,7 @@
 """What a scan finds, and the whole of it."""
 
+from typing import Literal
+
 from cacheon.records.strict import Record
 from cacheon.rules.model import Confidence, Severity
 
@@ -21,11 +23,13 @@ class ScanFinding(Record):
     ignored: str = ""
 
 
-class ScanReport(Record):
-    """`files`: sources that were read. `unusable`: a line for each that could not be."""
+class ScanReport(Record, kw_only=True):
+    """`path` as it was given; `root`: the directory that files are relative to. `files`:
+    sources that were read. `unusable`: a line for each that could not be."""
 
     path: str
-    kind: str
+    root: str = ""
+    kind: Literal["bundle", "source", "unusable"]
     files: int
     findings: tuple[ScanFinding, ...] = ()
     unusable: tuple[str, ...] = ()

@@ -64,7 +64,11 @@ class Scan:
 
     def add(self, module: Module, fault: Fault, node: ast.AST | None, function: str = "") -> None:
         """A fault at a node of a module; each rule speaks once for a line."""
-        line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", -1) + 1
+        line = getattr(node, "lineno", 0)
+        text = _line(module, line)
+        # The tree counts bytes, a person characters.
+        before = text.encode()[: getattr(node, "col_offset", 0)]
+        column = len(before.decode("utf-8", "replace")) + bool(line)
         key = (fault.rule, module.path, line)
         if fault.rule in self.without or key in self._found:
             return
@@ -75,7 +79,7 @@ class Scan:
             line=line,
             column=column,
             function=function,
-            source=one_line(_line(module, line), _LONGEST_LINE),
+            source=one_line(text.strip(), _LONGEST_LINE),
             message=one_line(fault.message),
             severity=rule.severity,
             confidence=rule.confidence,
@@ -105,4 +109,4 @@ class Scan:
 
 
 def _line(module: Module, line: int) -> str:
-    return module.lines[line - 1].strip() if 0 < line <= len(module.lines) else ""
+    return module.lines[line - 1] if 0 < line <= len(module.lines) else ""

@@ -1,12 +1,12 @@
 """`scan`: sources in, findings out. Nothing of theirs is imported or run."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from cacheon.bundle import open_bundle
 from cacheon.bundle.manifest import MANIFEST
-from cacheon.records.errors import CacheonError, InputError, LimitExceeded
+from cacheon.records.errors import CacheonError, InputError, LimitExceeded, one_line
 from cacheon.scan.bundles import scan_bundle
 from cacheon.scan.findings import ScanReport
 from cacheon.scan.libraries import scan_sources
@@ -21,31 +21,42 @@ _MARK = b"abi_version"
 def scan(paths: Sequence[Path]) -> tuple[ScanReport, ...]:
     """A report for each bundle, package or file. One that cannot be read does not stop
     the others: its report says so."""
-    return tuple(map(scan_path, paths))
+    return tuple(report for path in paths for report in scan_path(path))
 
 
-def scan_path(path: Path) -> ScanReport:
-    """The report of one path: a bundle; a file of a bundle, which is read as part of it;
-    or any other Python file or directory of such."""
+def scan_path(path: Path) -> tuple[ScanReport, ...]:
+    """The reports of one path: of a bundle; of a file of a bundle, which is read as part
+    of it; or of any other Python file or directory, and of each bundle within it."""
     try:
         if not path.exists():
             raise InputError(file=str(path), expected="a file or a directory", got="nothing")
-        bundle = bundle_of(path)
-        if bundle is not None:
-            return _bundle(path, bundle)
-        return _sources(path)
-    except CacheonError as error:
-        return ScanReport(path=str(path), kind="unusable", files=0, unusable=(error.message,))
+        around = bundle_of(path)
+        if around is not None:
+            return (_bundle(path, around),)
+        inner, names = _inside(path)
+    except (CacheonError, OSError) as error:
+        return (_unusable(path, error),)
+    reports = [report for bundle in inner for report in scan_path(bundle)]
+    return (*reports, _sources(path, names)) if names or not reports else tuple(reports)
+
+
+def _unusable(path: Path, error: CacheonError | OSError) -> ScanReport:
+    message = str(error) if isinstance(error, CacheonError) else f"{path}: {error.strerror}"
+    return ScanReport(path=str(path), kind="unusable", files=0, unusable=(one_line(message),))
 
 
 def bundle_of(path: Path) -> Path | None:
     """The bundle that a path is, or lies in."""
     resolved = Path(os.path.abspath(path))
     for directory in (resolved, *resolved.parents):
-        manifest = directory / MANIFEST
-        if manifest.is_file() and _MARK in manifest.read_bytes()[:MOST_BYTES]:
+        if _is_bundle(directory):
             return directory
     return None
+
+
+def _is_bundle(directory: Path) -> bool:
+    manifest = directory / MANIFEST
+    return manifest.is_file() and _MARK in manifest.read_bytes()[:MOST_BYTES]
 
 
 def _bundle(path: Path, root: Path) -> ScanReport:
@@ -55,15 +66,23 @@ def _bundle(path: Path, root: Path) -> ScanReport:
     if inside != ".":
         findings = tuple(f for f in findings if f.file == inside or f.file.startswith(f"{inside}/"))
     files = sum(entry.path.endswith(".py") for entry in bundle.files)
-    return ScanReport(path=str(path), kind="bundle", files=files, findings=findings)
+    return ScanReport(
+        path=str(path), root=_shown(root), kind="bundle", files=files, findings=findings
+    )
 
 
-def _sources(path: Path) -> ScanReport:
+def _shown(root: Path) -> str:
+    """A directory from here, where that is shorter to say."""
+    near = os.path.relpath(root)
+    return str(root) if near.startswith("..") else near
+
+
+def _sources(path: Path, names: Sequence[str]) -> ScanReport:
     root = path if path.is_dir() else path.parent
     modules: list[Module] = []
     unusable: list[str] = []
     prefix = _package_of(root)
-    for name in _names(path):
+    for name in names:
         try:
             data = _read(root / name)
             modules.append(module_of(data, name, str(root / name), prefix))
@@ -71,6 +90,7 @@ def _sources(path: Path) -> ScanReport:
             unusable.append(error.message)
     return ScanReport(
         path=str(path),
+        root=str(root),
         kind="source",
         files=len(modules),
         findings=scan_sources(modules),
@@ -97,19 +117,21 @@ def _package_of(directory: Path) -> str:
     return ".".join(parts)
 
 
-def _names(path: Path) -> Iterator[str]:
-    """Python files, relative to the directory; hidden ones and caches are left out."""
+def _inside(path: Path) -> tuple[list[Path], list[str]]:
+    """The bundles below a directory, and its other Python files, relative to it; hidden
+    directories and caches are left out."""
     if not path.is_dir():
-        yield path.name
-        return
-    found = 0
+        return [], [path.name]
+    bundles: list[Path] = []
+    names: list[str] = []
     for directory, inner, files in os.walk(path):
+        here = Path(directory)
         inner[:] = sorted(d for d in inner if not d.startswith(".") and d != "__pycache__")
-        for file in sorted(files):
-            if file.endswith(".py"):
-                found += 1
-                if found > MOST_FILES:
-                    raise LimitExceeded(
-                        file=str(path), expected=f"at most {MOST_FILES} sources", got="more"
-                    )
-                yield os.path.relpath(os.path.join(directory, file), path)
+        bundles += [here / name for name in inner if _is_bundle(here / name)]
+        inner[:] = [name for name in inner if here / name not in bundles]
+        names += [str((here / f).relative_to(path)) for f in sorted(files) if f.endswith(".py")]
+        if len(names) > MOST_FILES:
+            raise LimitExceeded(
+                file=str(path), expected=f"at most {MOST_FILES} sources", got="more"
+            )
+    return bundles, names
