@@ -17,11 +17,15 @@ from tests.paper.evidence.deciding.world import (
 )
 
 from cacheon.evidence.binding import Committed, Delivered, Row, bind
+from cacheon.evidence.delivery import Delivery
 from cacheon.evidence.grade import SetAside
 from cacheon.evidence.observation import Observation
+from cacheon.evidence.requirement import Requirement
+from cacheon.evidence.veto import decide
+from cacheon.records.canonical import decode, encode
 from cacheon.records.digest import sha256
 
-OTHER = sha256(b"other")
+OTHER, LOWEST, HIGHEST = sha256(b"other"), "0" * 64, "f" * 64
 CHANGED = {
     "other-requirement": {"requirement": OTHER},
     "other-nonce": {"nonce": OTHER},
@@ -53,6 +57,32 @@ def test_a_row_of_something_else_is_set_aside(code: str) -> None:
     got = bound(a_delivery([row, a_row(CASES[1])]))
     assert got.set_aside == (SetAside(what=digest_of(row), code=code),)
     assert [each.observation.case for each in got.deliveries[0].rows] == [CASES[1].case]
+
+
+@pytest.mark.parametrize("other", [LOWEST, HIGHEST])
+@pytest.mark.parametrize("field", ["requirement", "nonce", "run", "launch", "bundle"])
+def test_another_digest_is_another_whichever_is_larger(field: str, other: str) -> None:
+    row = msgspec.structs.replace(a_row(FIRST), **{field: other})
+    assert bound(a_delivery([row])).set_aside == (
+        SetAside(what=digest_of(row), code=f"other-{field}"),
+    )
+    if field in ("requirement", "nonce", "launch"):
+        offered = of_delivery(**{field: other})
+        assert bound(offered).set_aside == (SetAside(what=offered.digest, code=f"other-{field}"),)
+
+
+def test_what_is_equal_binds_whatever_object_it_is() -> None:
+    made = a_delivery(rows_of())
+    read = made._replace(
+        delivery=decode(encode(made.delivery), Delivery),
+        rows=tuple(
+            Row(row.digest, decode(encode(row.observation), Observation)) for row in made.rows
+        ),
+    )
+    requirement = decode(encode(WANTED), Requirement)
+    got = bind(requirement, digest_of(WANTED), [read])
+    assert got == bound(made) and len(got.deliveries[0].rows) == len(CASES)
+    assert decide(requirement, got) == decide(WANTED, bound(made))
 
 
 @pytest.mark.parametrize("code", CHANGED)

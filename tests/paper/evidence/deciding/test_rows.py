@@ -111,6 +111,8 @@ def test_the_detail_counts_findings_and_is_one_line() -> None:
     detail = said[0][1]
     assert detail.startswith("CG203 at k.py:9: a\\u2028bxxx") and detail.endswith("…, and 2 more")
     assert len(detail) < 330
+    said, _ = judged(failure="replay", findings=(finding(), finding()))
+    assert said[0][1] == "CG203 at k.py:9: half is poison, and 1 more"
 
 
 @pytest.mark.parametrize(
