@@ -6,8 +6,9 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.paper.evidence.deciding.stored import PINNED, PUBLIC, SIGNERS
 from tests.paper.evidence.deciding.world import FIRST, digest_of
-from tests.paper.evidence.laboratory import LABS, REQUIRED, an_observers_store, public, seen_by
+from tests.paper.evidence.laboratory import observed, seen_by
 
 from cacheon.cli.main import run
 from cacheon.evidence.envelope import seal
@@ -15,12 +16,12 @@ from cacheon.evidence.store import DirectoryStore
 from cacheon.records.canonical import encode
 
 Captured = pytest.CaptureFixture[str]
-REQUIREMENT = digest_of(REQUIRED)
+REQUIREMENT = digest_of(PINNED)
 
 
 @pytest.fixture
 def delivered(tmp_path: Path) -> str:
-    return an_observers_store(tmp_path / "store")
+    return observed(tmp_path / "store")
 
 
 @pytest.fixture
@@ -87,17 +88,17 @@ def test_a_delivery_is_shown_by_its_beginning(root: Path, delivered: str, capsys
     assert run(["show", delivered[:16], "--store", str(root)]) == 0
     out = capsys.readouterr().out
     assert out.startswith(f"delivery {delivered}")
-    assert f"signed by     key id {LABS[0].id}, unverified\n" in out
+    assert f"signed by     key id {SIGNERS[0].id}, unverified\n" in out
     assert "rests on      6 records\n" in out
-    assert f'  "nonce": "{REQUIRED.nonce}",\n' in out
+    assert f'  "nonce": "{PINNED.nonce}",\n' in out
 
 
 def test_json_holds_all_of_it(root: Path, delivered: str, capsys: Captured) -> None:
     assert run(["show", delivered, "--store", str(root), "--format", "json"]) == 0
     body = json.loads(capsys.readouterr().out)
     assert body["schema"] == "cacheon.record.v1"
-    assert body["signatures"] == [LABS[0].id]
-    assert body["record"]["observer"] == public(LABS[0])
+    assert body["signatures"] == [SIGNERS[0].id]
+    assert body["record"]["observer"] == PUBLIC[0]
     assert body["references"] == sorted([REQUIREMENT, *map(digest_of, seen_by())])
     row = digest_of(seen_by()[0])
     assert run(["show", row, "--store", str(root), "--format", "json"]) == 0
@@ -109,7 +110,7 @@ def test_json_holds_all_of_it(root: Path, delivered: str, capsys: Captured) -> N
 
 def test_another_envelope_is_shown_unopened(root: Path, capsys: Captured) -> None:
     with DirectoryStore.open(root) as store:
-        digest = store.put(seal(b"{}", "a/b", LABS[:2]))
+        digest = store.put(seal(b"{}", "a/b", SIGNERS[:2]))
     assert run(["show", digest, "--store", str(root)]) == 0
     out = capsys.readouterr().out
     assert out.startswith(f"envelope {digest}")

@@ -39,11 +39,23 @@ OPTIONS = {
     "arena": set(),
     "launch": {"--device", "--output"},
     "require": {"--bundle", "--arena", "--launch", "--observer", "--output"},
+    "observe": {"--bundle", "--store", "--key", "--timeout", "--compile-timeout", "--format"},
+    "qualify": {
+        "--arena",
+        "--store",
+        "--key",
+        "--target",
+        "--timeout",
+        "--compile-timeout",
+        "--format",
+    },
     "keys": set(),
     "ls": {"--kind", "--format"},
     "show": {"--store", "--format"},
     "fsck": {"--format"},
     "sweep": {"--older-than", "--dry-run", "--format"},
+    "intake": {"--requirement", "--store", "--from", "--minimum", "--format"},
+    "grade": {"--store", "--expect-bundle", "--minimum", "--format"},
 }
 PARTS = {
     "arena": {"list": {"--format"}, "show": {"--format"}, "check": {"--format"}},

@@ -26,7 +26,7 @@ Exit codes:
     "--kind",
     default="",
     metavar="KIND",
-    help="requirement, delivery, observation, grade, run, seen, launch, envelope or unreadable.",
+    help="requirement, delivery, observation, grade, and others: a wrong one lists them.",
 )
 @FORMAT
 def command(store: Path, kind: str, form: str) -> int:

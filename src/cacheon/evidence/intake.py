@@ -13,6 +13,7 @@ from cacheon.evidence.binding import (
 )
 from cacheon.evidence.delivery import Delivery
 from cacheon.evidence.grade import Reason
+from cacheon.evidence.minimum import refuse_older
 from cacheon.evidence.observation import Observation
 from cacheon.evidence.pointers import DELIVERIES, NONCES, named
 from cacheon.evidence.reasons import REASONS
@@ -152,15 +153,7 @@ def _requirement(store: Store, digest: str, minimum: Mapping[str, int]) -> Requi
             expected="a requirement that can be graded",
             got="; ".join(contradictions),
         )
-    policy = requirement.policy
-    oldest = minimum.get(policy.arena, 0)
-    if policy.version < oldest:
-        raise RecordRefused(
-            "policy-older",
-            file=digest,
-            expected=f"arena {policy.arena} {oldest} or newer",
-            got=f"{policy.version}",
-        )
+    refuse_older(requirement, minimum)
     return requirement
 
 

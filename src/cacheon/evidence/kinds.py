@@ -6,6 +6,7 @@ from cacheon.evidence.delivery import DELIVERY_TYPE, Delivery
 from cacheon.evidence.envelope import MOST, Envelope
 from cacheon.evidence.grade import GRADE, Grade
 from cacheon.evidence.launch import LAUNCH, Launch
+from cacheon.evidence.minimum import MINIMUM, Minimum
 from cacheon.evidence.observation import OBSERVATION, Observation
 from cacheon.evidence.requirement import REQUIREMENT, Requirement
 from cacheon.evidence.running import RUN, SEEN_RECORD, Run, Seen
@@ -18,19 +19,21 @@ KINDS: Final = (
     "envelope",
     "grade",
     "launch",
+    "minimum",
     "observation",
     "requirement",
     "run",
     "seen",
 )
 """What a store may hold. A delivery is stored in its envelope; `envelope` is any other."""
-Stored = Delivery | Envelope | Grade | Launch | Observation | Requirement | Run | Seen
+Stored = Delivery | Envelope | Grade | Launch | Minimum | Observation | Requirement | Run | Seen
 _TYPES: Final[tuple[tuple[str, str, type[Stored], int], ...]] = (
     # A requirement holds its launch, schema and all: what holds others comes first.
     ("requirement", REQUIREMENT, Requirement, LIMITS.record_bytes),
     ("grade", GRADE, Grade, LIMITS.record_bytes),
     ("observation", OBSERVATION, Observation, LIMIT),
     ("launch", LAUNCH, Launch, LIMIT),
+    ("minimum", MINIMUM, Minimum, LIMIT),
     ("run", RUN, Run, LIMIT),
     ("seen", SEEN_RECORD, Seen, LIMITS.record_bytes),
 )
@@ -105,6 +108,8 @@ def facts(record: Stored) -> dict[str, str]:
             return {"requirement": record.requirement, "observer": record.observer}
         case Seen():
             return {"run": record.run, "slot": record.slot, "variant": record.variant}
+        case Minimum():
+            return {"arena": record.arena, "version": f"{record.version}"}
         case Launch():
             return {"device": record.device, "devices": f"{len(record.devices)}"}
     return {"type": record.payload_type}

@@ -4,13 +4,15 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.paper.evidence.deciding.stored import PINNED, PUBLIC, SIGNERS, sealed, statement
 from tests.paper.evidence.deciding.world import FIRST, LAUNCHED, RUNS, a_row, digest_of
-from tests.paper.evidence.laboratory import LABS, REQUIRED, a_body, public, sealed, seen_by
+from tests.paper.evidence.laboratory import seen_by
 
 from cacheon.evidence.delivery import DELIVERY_TYPE
 from cacheon.evidence.envelope import seal
 from cacheon.evidence.grade import GRADE, Grade, Reason, SetAside
 from cacheon.evidence.kinds import KINDS, describe, known
+from cacheon.evidence.minimum import MINIMUM, Minimum
 from cacheon.evidence.references import references
 from cacheon.evidence.running import RUN, SEEN_RECORD, Run, Seen
 from cacheon.records.canonical import encode
@@ -18,49 +20,54 @@ from cacheon.records.digest import sha256
 from cacheon.records.errors import RecordRefused
 
 ROWS = seen_by()
-BODY = a_body(ROWS)
+BODY = statement(ROWS)
 A, B, C = (sha256(bytes([n])) for n in range(3))
 
 
 def a_grade(**changes: Any) -> Grade:
     made = Grade(
         schema=GRADE,
-        requirement=digest_of(REQUIRED),
+        requirement=digest_of(PINNED),
         decision="PASS",
         reasons=(Reason(code="every-case-shown"),),
         set_aside=(SetAside(what=C, code="missing"),),
         deliveries=(A,),
         observations=(B,),
-        policy=REQUIRED.policy,
+        policy=PINNED.policy,
         grader="0",
         grader_digest=C,
     )
     return msgspec.structs.replace(made, **changes)
 
 
-RUNNING = Run(schema=RUN, requirement=digest_of(REQUIRED), observer=public(LABS[0]), run=RUNS[0])
+RUNNING = Run(schema=RUN, requirement=digest_of(PINNED), observer=PUBLIC[0], run=RUNS[0])
 SEEN = Seen(schema=SEEN_RECORD, run=RUNS[0], slot="s", variant="v", observations=(B, A))
 STORED: dict[str, tuple[bytes, dict[str, str], list[str]]] = {
     "delivery": (
         sealed(BODY),
         {
-            "requirement": digest_of(REQUIRED),
-            "observer": public(LABS[0]),
+            "requirement": digest_of(PINNED),
+            "observer": PUBLIC[0],
             "observations": "5",
         },
-        [digest_of(REQUIRED), *map(digest_of, ROWS)],
+        [digest_of(PINNED), *map(digest_of, ROWS)],
     ),
-    "envelope": (seal(encode(BODY), "a/b", LABS[:1]), {"type": "a/b"}, []),
+    "envelope": (seal(encode(BODY), "a/b", SIGNERS[:1]), {"type": "a/b"}, []),
     "grade": (
         encode(a_grade()),
         {
-            "requirement": digest_of(REQUIRED),
+            "requirement": digest_of(PINNED),
             "decision": "PASS",
             "reason": "every-case-shown",
         },
-        [digest_of(REQUIRED), A, B],
+        [digest_of(PINNED), A, B],
     ),
     "launch": (encode(LAUNCHED), {"device": "cuda", "devices": "2"}, []),
+    "minimum": (
+        encode(Minimum(schema=MINIMUM, arena="h200", version=2)),
+        {"arena": "h200", "version": "2"},
+        [],
+    ),
     "observation": (
         encode(a_row(FIRST)),
         {
@@ -73,10 +80,10 @@ STORED: dict[str, tuple[bytes, dict[str, str], list[str]]] = {
         [],
     ),
     "requirement": (
-        encode(REQUIRED),
+        encode(PINNED),
         {
             "target": "epilogue.v1",
-            "bundle": REQUIRED.bundle,
+            "bundle": PINNED.bundle,
             "arena": "h200 3",
             "quorum": "1",
         },
@@ -84,8 +91,8 @@ STORED: dict[str, tuple[bytes, dict[str, str], list[str]]] = {
     ),
     "run": (
         encode(RUNNING),
-        {"requirement": digest_of(REQUIRED), "observer": public(LABS[0])},
-        [digest_of(REQUIRED)],
+        {"requirement": digest_of(PINNED), "observer": PUBLIC[0]},
+        [digest_of(PINNED)],
     ),
     "seen": (encode(SEEN), {"run": RUNS[0], "slot": "s", "variant": "v"}, [A, B]),
 }
@@ -133,7 +140,7 @@ def test_an_incomplete_row_says_so() -> None:
         # A launch is inside, and is not what is wrong with it.
         (STORED["requirement"][0].replace(b'"quorum":1', b'"quorum":0'), "not-a-record"),
         (b'{"payloadType":"a"}', "not-a-record"),
-        (seal(b"{}", DELIVERY_TYPE, LABS[:1]), "not-a-record"),
+        (seal(b"{}", DELIVERY_TYPE, SIGNERS[:1]), "not-a-record"),
         (encode(BODY), "not-a-record"),
     ],
 )
