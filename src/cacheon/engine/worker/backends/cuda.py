@@ -6,6 +6,7 @@ its guards into a log. Work that was never forked from the caller's stream, or n
 joined to it, meets the producer or the consumer at the wrong time.
 """
 
+import contextlib
 import gc
 from collections.abc import Sequence
 from typing import Any
@@ -37,7 +38,8 @@ class Cuda:
         self._warm = torch.cuda.Stream()
         self._eager = torch.cuda.Stream()
         self._capture = torch.cuda.Stream()
-        self._pool: Any = None
+        self._broken: set[Any] = set()
+        """Pools into which a capture was broken."""
         self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
         self._siblings: list[torch.cuda.CUDAGraph] = []
         self._canaries = Canaries("cuda")
@@ -76,9 +78,7 @@ class Cuda:
         return returned
 
     def capture(self, case: int, calls: Sequence[Bound], entry: Entry, sibling: bool) -> Captured:
-        graph, nodes = self._record(calls, entry, self._pool)
-        if self._pool is None:
-            self._pool = graph.pool()
+        graph, nodes = self._record(calls, entry, self._shared_pool())
         kinds, suspicious = look_into(graph.raw_cuda_graph())
         graph.instantiate()
         if sibling:
@@ -89,7 +89,7 @@ class Cuda:
 
     def recapture(self, calls: Sequence[Bound], entry: Entry, times: int) -> None:
         for _ in range(times):
-            graph, _ = self._record(calls, entry, None)
+            graph, _ = self._record(calls, entry, torch.cuda.graph_pool_handle())
             graph.instantiate()
             graph.reset()
         torch.cuda.synchronize()
@@ -164,8 +164,25 @@ class Cuda:
                     self._consume_row(call.plan)
                 self._counter.add_(1)
             finally:
-                graph.capture_end()
+                self._end(graph, pool)
         return graph, nodes
+
+    def _shared_pool(self) -> Any:
+        """That of a graph which lives: one that no graph holds cannot be captured into."""
+        pools = [graph.pool() for graph in self._graphs.values()]
+        usable = [pool for pool in pools if pool not in self._broken]
+        return usable[-1] if usable else torch.cuda.graph_pool_handle()
+
+    def _end(self, graph: torch.cuda.CUDAGraph, pool: Any) -> None:
+        try:
+            graph.capture_end()
+        except RuntimeError:
+            # torch before 2.12 goes on recording to the pool (pytorch/pytorch#180395) and
+            # refuses another capture into it; a later one has ended that, and says so.
+            with contextlib.suppress(RuntimeError):
+                torch._C._cuda_endAllocateToPool(torch.cuda.current_device(), pool)
+            self._broken.add(pool)
+            raise
 
     def _produce(self, plan: CallPlan) -> None:
         for copy in plan.producers:
