@@ -71,4 +71,4 @@ def _is_there(dotted: str, project: Project) -> bool:
     if any(module.name.partition(".")[0] == root for module in project.modules.values()):
         return True
     # Looks for a file of that name; runs nothing.
-    return root not in sys.modules and importlib.util.find_spec(root) is not None
+    return root == "__main__" or importlib.util.find_spec(root) is not None

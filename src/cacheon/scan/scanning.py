@@ -58,9 +58,9 @@ class Scan:
     def _ask(self, event: Event) -> None:
         for find in self._asked:
             for fault in find(event):
-                context = event.context
-                module = self.project.modules[context.path]
-                self.add(module, fault, fault.node or event.node, context.function)
+                at = fault.event or event
+                module = self.project.modules[at.context.path]
+                self.add(module, fault, fault.node or at.node, at.context.function)
 
     def add(self, module: Module, fault: Fault, node: ast.AST | None, function: str = "") -> None:
         """A fault at a node of a module; each rule speaks once for a line."""

@@ -1,137 +1,13 @@
 """`scan`: sources in, findings out. Nothing of theirs is imported or run."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from cacheon.bundle import open_bundle
-from cacheon.bundle.manifest import MANIFEST
-from cacheon.records.errors import CacheonError, InputError, LimitExceeded, one_line
-from cacheon.scan.bundles import scan_bundle
 from cacheon.scan.findings import ScanReport
-from cacheon.scan.libraries import scan_sources
-from cacheon.scan.parse import MOST_BYTES
-from cacheon.scan.project import Module
-from cacheon.scan.sources import module_of
-
-MOST_FILES = 20_000
-_MARK = b"abi_version"
+from cacheon.scan.paths import scan_path
 
 
 def scan(paths: Sequence[Path]) -> tuple[ScanReport, ...]:
     """A report for each bundle, package or file. One that cannot be read does not stop
     the others: its report says so."""
     return tuple(report for path in paths for report in scan_path(path))
-
-
-def scan_path(path: Path) -> tuple[ScanReport, ...]:
-    """The reports of one path: of a bundle; of a file of a bundle, which is read as part
-    of it; or of any other Python file or directory, and of each bundle within it."""
-    try:
-        if not path.exists():
-            raise InputError(file=str(path), expected="a file or a directory", got="nothing")
-        around = bundle_of(path)
-        if around is not None:
-            return (_bundle(path, around),)
-        inner, names = _inside(path)
-    except (CacheonError, OSError) as error:
-        return (_unusable(path, error),)
-    reports = [report for bundle in inner for report in scan_path(bundle)]
-    return (*reports, _sources(path, names)) if names or not reports else tuple(reports)
-
-
-def _unusable(path: Path, error: CacheonError | OSError) -> ScanReport:
-    message = str(error) if isinstance(error, CacheonError) else f"{path}: {error.strerror}"
-    return ScanReport(path=str(path), kind="unusable", files=0, unusable=(one_line(message),))
-
-
-def bundle_of(path: Path) -> Path | None:
-    """The bundle that a path is, or lies in."""
-    resolved = Path(os.path.abspath(path))
-    for directory in (resolved, *resolved.parents):
-        if _is_bundle(directory):
-            return directory
-    return None
-
-
-def _is_bundle(directory: Path) -> bool:
-    manifest = directory / MANIFEST
-    return manifest.is_file() and _MARK in manifest.read_bytes()[:MOST_BYTES]
-
-
-def _bundle(path: Path, root: Path) -> ScanReport:
-    bundle = open_bundle(root)
-    findings = scan_bundle(bundle)
-    inside = os.path.relpath(os.path.abspath(path), root)
-    if inside != ".":
-        findings = tuple(f for f in findings if f.file == inside or f.file.startswith(f"{inside}/"))
-    files = sum(entry.path.endswith(".py") for entry in bundle.files)
-    return ScanReport(
-        path=str(path), root=_shown(root), kind="bundle", files=files, findings=findings
-    )
-
-
-def _shown(root: Path) -> str:
-    """A directory from here, where that is shorter to say."""
-    near = os.path.relpath(root)
-    return str(root) if near.startswith("..") else near
-
-
-def _sources(path: Path, names: Sequence[str]) -> ScanReport:
-    root = path if path.is_dir() else path.parent
-    modules: list[Module] = []
-    unusable: list[str] = []
-    prefix = _package_of(root)
-    for name in names:
-        try:
-            data = _read(root / name)
-            modules.append(module_of(data, name, str(root / name), prefix))
-        except CacheonError as error:
-            unusable.append(error.message)
-    return ScanReport(
-        path=str(path),
-        root=str(root),
-        kind="source",
-        files=len(modules),
-        findings=scan_sources(modules),
-        unusable=tuple(unusable),
-    )
-
-
-def _read(file: Path) -> bytes:
-    try:
-        with file.open("rb") as opened:
-            return opened.read(MOST_BYTES + 1)
-    except OSError as error:
-        reason = error.strerror or "an error"
-        raise InputError(file=str(file), expected="a readable file", got=reason) from error
-
-
-def _package_of(directory: Path) -> str:
-    """The dotted name of a directory that is a package, or lies in one."""
-    parts: list[str] = []
-    directory = directory.resolve()
-    while (directory / "__init__.py").is_file():
-        parts.insert(0, directory.name)
-        directory = directory.parent
-    return ".".join(parts)
-
-
-def _inside(path: Path) -> tuple[list[Path], list[str]]:
-    """The bundles below a directory, and its other Python files, relative to it; hidden
-    directories and caches are left out."""
-    if not path.is_dir():
-        return [], [path.name]
-    bundles: list[Path] = []
-    names: list[str] = []
-    for directory, inner, files in os.walk(path):
-        here = Path(directory)
-        inner[:] = sorted(d for d in inner if not d.startswith(".") and d != "__pycache__")
-        bundles += [here / name for name in inner if _is_bundle(here / name)]
-        inner[:] = [name for name in inner if here / name not in bundles]
-        names += [str((here / f).relative_to(path)) for f in sorted(files) if f.endswith(".py")]
-        if len(names) > MOST_FILES:
-            raise LimitExceeded(
-                file=str(path), expected=f"at most {MOST_FILES} sources", got="more"
-            )
-    return bundles, names

@@ -1,6 +1,5 @@
 """CG701: what one call leaves behind for the next."""
 
-import ast
 from collections.abc import Iterator
 
 from cacheon.scan.detectors.fault import Fault, replayed
@@ -16,20 +15,20 @@ class Carried:
     """Module state that each call makes from what the last one left."""
 
     def __init__(self) -> None:
-        self.added: dict[str, ast.AST] = {}
-        self.counted: dict[str, ast.AST] = {}
+        self.added: dict[str, Event] = {}
+        self.counted: dict[str, Event] = {}
         self.reset: set[str] = set()
 
     def find(self, event: Event) -> Iterator[Fault]:
         match event:
-            case Wrote(target=target, how=how) if replayed(event):
+            case Wrote(target=target, how=how) if how not in _ADDING:
+                # Where that happens eagerly only, it is CG304.
+                self.reset |= target.shares
+            case Wrote(target=target) if replayed(event):
                 for name in target.shares:
-                    if how in _ADDING:
-                        self.added.setdefault(name, event.node)
-                    else:
-                        self.reset.add(name)
+                    self.added.setdefault(name, event)
             case Kept(how="counted") if replayed(event):
-                self.counted.setdefault(event.holder, event.node)
+                self.counted.setdefault(event.holder, event)
             case Ended():
                 yield from self._ended(event)
                 self.added, self.counted, self.reset = {}, {}, set()
@@ -38,11 +37,11 @@ class Carried:
         if event.context.root.slot is None:
             return
         given = {effect[1] for effect in event.effects if effect[0] == "pass"}
-        for name, node in self.added.items():
+        for name, at in self.added.items():
             if ":" in name and name not in self.reset | given:
                 message = f"`{name.rpartition(':')[2]}` is added to in every call, never cleared"
-                yield Fault("CG701", message, node)
-        for name, node in self.counted.items():
+                yield Fault("CG701", message, event=at)
+        for name, at in self.counted.items():
             if ("read", name) in event.effects:
                 message = f"`{name.rpartition(':')[2]}` counts calls, and stands still at a replay"
-                yield Fault("CG701", message, node)
+                yield Fault("CG701", message, event=at)

@@ -9,11 +9,13 @@ from cacheon.scan.values import Value, is_live
 
 
 class Fault(NamedTuple):
-    """`node`: where, if that is another place than the event's."""
+    """`node` or `event`: where, if that is another place than the event's that it was
+    asked about."""
 
     rule: str
     message: str
     node: ast.AST | None = None
+    event: Event | None = None
 
 
 Find = Callable[[Event], Iterator[Fault]]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from cacheon.scan.detectors.fault import Fault
 from cacheon.scan.events import Event, Kept
 from cacheon.scan.state import shared
-from cacheon.scan.values import Host, Names
+from cacheon.scan.values import Group, Host, Names, Value
 
 
 def find(event: Event) -> Iterator[Fault]:
@@ -19,10 +19,14 @@ def find(event: Event) -> Iterator[Fault]:
 
 
 def named_by(event: Kept) -> Names:
-    """The arguments whose address is part of the key."""
-    if isinstance(event.key, Host):
-        return event.key.addresses | event.key.shares
-    return shared(event.key) if event.key is not None else frozenset()
+    """The arguments whose address, or who themselves, are part of the key."""
+    return _identified(event.key) if event.key is not None else frozenset()
+
+
+def _identified(key: Value) -> Names:
+    if isinstance(key, Group):
+        return frozenset().union(*map(_identified, key.items or ()))
+    return key.shares | (key.addresses if isinstance(key, Host) else frozenset())
 
 
 def state(event: Kept) -> str:

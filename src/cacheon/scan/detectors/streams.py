@@ -1,6 +1,5 @@
 """CG401 and CG403: work on another stream, and how it is joined."""
 
-import ast
 from collections.abc import Iterator
 
 from cacheon.scan.detectors.fault import Fault, replayed
@@ -14,7 +13,7 @@ class Streams:
 
     def __init__(self) -> None:
         self.forked: set[str] = set()
-        self.open: dict[str, ast.AST] = {}
+        self.open: dict[str, Event] = {}
         self.recorded: set[str] = set()
 
     def find(self, event: Event) -> Iterator[Fault]:
@@ -31,8 +30,9 @@ class Streams:
             case Called() if replayed(event):
                 yield from self._called(event)
             case Ended():
-                for node in self.open.values():
-                    yield Fault("CG401", "the caller's stream does not wait for this one", node)
+                for at in self.open.values():
+                    message = "the caller's stream does not wait for this one"
+                    yield Fault("CG401", message, event=at)
                 self.forked, self.open, self.recorded = set(), {}, set()
 
     def _used(self, event: Event, which: str) -> Iterator[Fault]:
@@ -43,7 +43,7 @@ class Streams:
         elif which not in self.forked:
             yield Fault("CG401", "this stream does not wait for the caller's before it works")
         else:
-            self.open[which] = event.node
+            self.open[which] = event
 
     def _called(self, event: Called) -> Iterator[Fault]:
         receiver, first = event.receiver, event.arguments[:1]

@@ -1,0 +1,110 @@
+"""The shipped examples: none of the good ones is found fault with, and of the broken
+ones every one whose fault is visible in its source, under the id that a run reports."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cacheon.bundle import open_bundle
+from cacheon.scan.bundles import scan_bundle
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = ROOT / "src" / "cacheon" / "examples"
+PUBLIC = ROOT / "tests" / "bundles" / "public"
+
+SEEN: dict[str, list[tuple[str, int]]] = {
+    "accumulator_cleared_once": [("CG304", 14)],
+    "cpu_round_trip": [("CG102", 7), ("CG102", 8)],
+    "default_stream_launch": [("CG401", 7)],
+    "endless_print": [("CG104", 7)],
+    "epoch_wraps": [("CG701", 12)],
+    "fills_the_gaps": [("CG204", 16)],
+    "first_value_cache": [("CG301", 12)],
+    "growing_workspace": [("CG302", 12)],
+    "hang": [("CG104", 9)],
+    "host_constant": [("CG102", 7)],
+    "ignored_eps": [("CG802", 4)],
+    "import_error": [("CG806", 2)],
+    "item_read": [("CG101", 8)],
+    "keeps_every_answer": [("CG504", 10)],
+    "lags_one_replay": [("CG304", 13)],
+    "leaves_a_child": [("CG904", 7), ("CG902", 10)],
+    "leaves_the_process": [("CG902", 8)],
+    "live_branch": [("CG103", 8)],
+    "longest_length_frozen": [("CG304", 15)],
+    "mutated_input": [("CG202", 8)],
+    "no_op": [("CG201", 4)],
+    "nonzero_gather": [("CG103", 23)],
+    "partial_write": [("CG203", 9)],
+    "patched_comparison": [("CG905", 3), ("CG905", 4), ("CG905", 5)],
+    "pinned_host_copy": [("CG305", 12)],
+    "reads_the_callers_frames": [("CG802", 6), ("CG905", 8)],
+    "retained_first_output": [("CG205", 10)],
+    "returns_the_result": [("CG206", 8)],
+    "searches_for_the_answer": [("CG802", 6), ("CG905", 8)],
+    "split_workspace": [("CG302", 14)],
+    "synchronizes": [("CG105", 9)],
+    "unjoined_side_stream": [("CG401", 13)],
+    "weight_cached_once": [("CG301", 9)],
+}
+"""Example → rule and line of each finding."""
+
+UNSEEN = {
+    "borrows_other_inputs": "which input the scratch belongs to hangs on the calls before",
+    "decode_length_off_by_one": "one comparison is another than the contract's",
+    "null_write": "where a pointer leads",
+    "one_wrong_head": "the arithmetic of one head",
+    "raises_in_prepare": "whether the shape fits",
+    "sdpa_mask_off_by_one": "one number is another than the contract's",
+    "tail_not_written": "whether the tile divides the width",
+    "writes_past_the_end": "whether the block divides the output",
+}
+"""Broken examples whose fault only a run shows, and what hides it."""
+
+ALSO_TRUE = {("reads_the_callers_frames", "CG802")}
+"""True of the source as well, and not what a run meets first."""
+
+
+def table() -> dict[str, dict[str, dict[str, str]]]:
+    listed: dict[str, dict[str, dict[str, str]]] = json.loads(
+        (EXAMPLES / "expect.json").read_text()
+    )
+    return listed
+
+
+@pytest.mark.parametrize("name", [p.name for p in sorted((EXAMPLES / "good").iterdir())])
+def test_a_good_example_has_no_finding(name: str) -> None:
+    assert scan_bundle(open_bundle(EXAMPLES / "good" / name)) == ()
+
+
+@pytest.mark.parametrize("name", [p.name for p in sorted(PUBLIC.iterdir()) if p.is_dir()])
+def test_a_public_bundle_has_no_finding(name: str) -> None:
+    assert scan_bundle(open_bundle(PUBLIC / name)) == ()
+
+
+@pytest.mark.parametrize("name", [p.name for p in sorted((EXAMPLES / "broken").iterdir())])
+def test_a_broken_example_is_found_where_its_source_shows_it(name: str) -> None:
+    findings = scan_bundle(open_bundle(EXAMPLES / "broken" / name))
+    assert [(f.rule, f.line) for f in findings] == SEEN.get(name, [])
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_the_ids_are_those_that_a_run_reports(name: str) -> None:
+    """CG9xx apart: a run stops at those before anything is loaded."""
+    expected = table()[name]["cuda"]["rule"].split("|")
+    for rule, _ in SEEN[name]:
+        assert rule in expected or rule.startswith("CG9") or (name, rule) in ALSO_TRUE
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_the_lines_are_those_that_a_run_reports(name: str) -> None:
+    line = table()[name]["cuda"]["line"]
+    if line is not None:
+        assert line in [found for _, found in SEEN[name]]
+
+
+def test_every_broken_example_is_in_one_of_the_tables() -> None:
+    assert SEEN.keys().isdisjoint(UNSEEN)
+    listed = {name for name, row in table().items() if str(row["group"]) == "broken"}
+    assert SEEN.keys() | UNSEEN.keys() == listed
