@@ -56,10 +56,17 @@ OPTIONS = {
     "sweep": {"--older-than", "--dry-run", "--format"},
     "intake": {"--requirement", "--store", "--from", "--minimum", "--format"},
     "grade": {"--store", "--expect-bundle", "--minimum", "--format"},
+    "audit": {"--store", "--log", "--log-key", "--since", "--format"},
+    "log": set(),
 }
 PARTS = {
     "arena": {"list": {"--format"}, "show": {"--format"}, "check": {"--format"}},
     "keys": {"new": {"--format"}, "show": {"--format"}},
+    "log": {
+        "append": {"--store", "--format"},
+        "checkpoint": {"--origin", "--key", "--output", "--format"},
+        "verify": {"--log-key", "--since", "--store", "--format"},
+    },
 }
 ENGINE_RULES = set(
     """

@@ -30,6 +30,8 @@ VERBS = (
     "sweep",
     "intake",
     "grade",
+    "audit",
+    "log",
 )
 _INTERRUPTED, _PIPE_CLOSED = 130, 141
 """128 and the signal's number, as a shell says it."""

@@ -44,9 +44,8 @@ def minima(store: Store) -> dict[str, int]:
     not passed over: raises RecordRefused, StoreRefused."""
     oldest: dict[str, int] = {}
     for name in store.names(MINIMA):
-        digest = store.pointer(MINIMA, name)
-        # Pointers are never removed: None is another's doing, and what it said is unknown.
-        found = decode(store.get(digest or name.rpartition("-")[2]), Minimum)
+        # The name says which record it is: what the pointer's file holds need not be asked.
+        found = decode(store.get(name.rpartition("-")[2]), Minimum)
         oldest[found.arena] = max(found.version, oldest.get(found.arena, 0))
     return oldest
 
