@@ -13,7 +13,6 @@ from cacheon.evidence.checkpoint import CHECKPOINT_TYPE, ROLE
 from cacheon.evidence.envelope import Pin, open_envelope
 from cacheon.evidence.pointers import REQUIREMENTS, named
 from cacheon.evidence.store import DirectoryStore
-from cacheon.records.canonical import encode
 
 Captured = pytest.CaptureFixture[str]
 REQUIREMENT = digest_of(PINNED)

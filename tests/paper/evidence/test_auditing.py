@@ -156,4 +156,4 @@ def test_a_checkpoint_of_another_history(log: Log) -> None:
 def test_the_world_is_what_it_seems() -> None:
     assert {row.run for row in ROWS}.isdisjoint(row.run for row in seen_by(1))
     assert PINNED.observers[0].key == PUBLIC[0]
-    assert DIGEST == digest_of(PINNED)
+    assert digest_of(PINNED) == DIGEST
