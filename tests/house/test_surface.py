@@ -58,6 +58,7 @@ OPTIONS = {
     "grade": {"--store", "--expect-bundle", "--minimum", "--format"},
     "audit": {"--store", "--log", "--log-key", "--since", "--format"},
     "log": set(),
+    "export": {"--store", "--key", "--output", "--verifier", "--format"},
 }
 PARTS = {
     "arena": {"list": {"--format"}, "show": {"--format"}, "check": {"--format"}},

@@ -32,6 +32,7 @@ VERBS = (
     "grade",
     "audit",
     "log",
+    "export",
 )
 _INTERRUPTED, _PIPE_CLOSED = 130, 141
 """128 and the signal's number, as a shell says it."""

@@ -15,6 +15,7 @@ from tests.paper.evidence.deciding.stored import (
 )
 from tests.paper.evidence.deciding.world import RUNS, digest_of
 
+from cacheon.evidence.grade import GRADE, Grade, Reason, SetAside
 from cacheon.evidence.keys import SECRET
 from cacheon.evidence.observation import Observation
 from cacheon.evidence.pointers import named
@@ -22,6 +23,27 @@ from cacheon.evidence.requirement import Requirement
 from cacheon.evidence.running import SENT
 from cacheon.evidence.store import DirectoryStore
 from cacheon.records.canonical import encode
+from cacheon.records.digest import sha256
+
+
+A, B, C = (sha256(bytes([n])) for n in range(3))
+
+
+def a_grade(**changes: Any) -> Grade:
+    """A grade that rests on a delivery A and an observation B, and set C aside."""
+    made = Grade(
+        schema=GRADE,
+        requirement=digest_of(PINNED),
+        decision="PASS",
+        reasons=(Reason(code="every-case-shown"),),
+        set_aside=(SetAside(what=C, code="missing"),),
+        deliveries=(A,),
+        observations=(B,),
+        policy=PINNED.policy,
+        grader="0",
+        grader_digest=C,
+    )
+    return msgspec.structs.replace(made, **changes)
 
 
 def write_key(path: Path, lab: int = 0) -> Path:

@@ -1,45 +1,22 @@
 """Which kind some bytes are, and which others they rest on."""
 
-from typing import Any
-
 import msgspec
 import pytest
 from tests.paper.evidence.deciding.stored import PINNED, PUBLIC, SIGNERS, sealed, statement
 from tests.paper.evidence.deciding.world import FIRST, LAUNCHED, RUNS, a_row, digest_of
-from tests.paper.evidence.laboratory import seen_by
+from tests.paper.evidence.laboratory import A, B, a_grade, seen_by
 
 from cacheon.evidence.delivery import DELIVERY_TYPE
 from cacheon.evidence.envelope import seal
-from cacheon.evidence.grade import GRADE, Grade, Reason, SetAside
 from cacheon.evidence.kinds import KINDS, describe, known
 from cacheon.evidence.minimum import MINIMUM, Minimum
 from cacheon.evidence.references import references
 from cacheon.evidence.running import RUN, SEEN_RECORD, Run, Seen
 from cacheon.records.canonical import encode
-from cacheon.records.digest import sha256
 from cacheon.records.errors import RecordRefused
 
 ROWS = seen_by()
 BODY = statement(ROWS)
-A, B, C = (sha256(bytes([n])) for n in range(3))
-
-
-def a_grade(**changes: Any) -> Grade:
-    made = Grade(
-        schema=GRADE,
-        requirement=digest_of(PINNED),
-        decision="PASS",
-        reasons=(Reason(code="every-case-shown"),),
-        set_aside=(SetAside(what=C, code="missing"),),
-        deliveries=(A,),
-        observations=(B,),
-        policy=PINNED.policy,
-        grader="0",
-        grader_digest=C,
-    )
-    return msgspec.structs.replace(made, **changes)
-
-
 RUNNING = Run(schema=RUN, requirement=digest_of(PINNED), observer=PUBLIC[0], run=RUNS[0])
 SEEN = Seen(schema=SEEN_RECORD, run=RUNS[0], slot="s", variant="v", observations=(B, A))
 STORED: dict[str, tuple[bytes, dict[str, str], list[str]]] = {
