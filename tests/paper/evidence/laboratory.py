@@ -25,7 +25,6 @@ from cacheon.evidence.store import DirectoryStore
 from cacheon.records.canonical import encode
 from cacheon.records.digest import sha256
 
-
 A, B, C = (sha256(bytes([n])) for n in range(3))
 
 
