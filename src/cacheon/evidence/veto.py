@@ -95,12 +95,12 @@ def _verdict(reasons: list[Reason], cases: dict[str, RequiredCase]) -> Verdict:
     """Gravest first, then as the requirement lists its cases, then by observer."""
     if not reasons:
         return Verdict("PASS", (Reason(code="every-case-shown"),))  # 3
-    place = {name: number for number, name in enumerate(cases, start=1)}
+    place = {name: number for number, name in enumerate(["", *cases])}
     ordered = sorted(
         reasons,
         key=lambda each: (
             RANK[each.code],
-            place.get(each.case, 0),
+            place[each.case],
             each.slot,
             each.variant,
             each.observer,

@@ -12,6 +12,7 @@ from tests.paper.evidence.deciding.world import (
     a_row,
     bound,
     digest_of,
+    fresh,
     required_case,
     rows_of,
 )
@@ -72,17 +73,31 @@ def test_another_digest_is_another_whichever_is_larger(field: str, other: str) -
 
 
 def test_what_is_equal_binds_whatever_object_it_is() -> None:
-    made = a_delivery(rows_of())
+    # Counts beyond those of which there is one object only.
+    asked = msgspec.structs.replace(WANTED, replays=1000, soak=100_000)
+    made = a_delivery(rows_of(asked), asked)
     read = made._replace(
         delivery=decode(encode(made.delivery), Delivery),
         rows=tuple(
             Row(row.digest, decode(encode(row.observation), Observation)) for row in made.rows
         ),
     )
-    requirement = decode(encode(WANTED), Requirement)
-    got = bind(requirement, digest_of(WANTED), [read])
-    assert got == bound(made) and len(got.deliveries[0].rows) == len(CASES)
-    assert decide(requirement, got) == decide(WANTED, bound(made))
+    got = bind(decode(encode(asked), Requirement), digest_of(asked), [read])
+    assert got == bound(made, requirement=asked) and len(got.deliveries[0].rows) == len(CASES)
+    assert decide(decode(encode(asked), Requirement), got).decision == "PASS"
+
+
+def test_words_bind_whatever_object_they_are() -> None:
+    row = msgspec.structs.replace(a_row(FIRST), backend=fresh("cuda"), isolation=fresh("process"))
+    assert bound(a_delivery([row])).set_aside == ()
+
+
+def test_more_isolation_than_was_asked_for_is_another_too() -> None:
+    inline = msgspec.structs.replace(WANTED, isolation="inline")
+    row = msgspec.structs.replace(a_row(FIRST, inline), isolation="process")
+    assert bound(a_delivery([row], inline), requirement=inline).set_aside == (
+        SetAside(what=digest_of(row), code="isolation"),
+    )
 
 
 @pytest.mark.parametrize("code", CHANGED)

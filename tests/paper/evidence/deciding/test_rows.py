@@ -12,6 +12,7 @@ from tests.paper.evidence.deciding.world import (
     WANTED,
     a_rank,
     a_row,
+    fresh,
     required_case,
 )
 
@@ -62,6 +63,7 @@ def test_applicability_is_as_required() -> None:
     assert judged(failure="not_applicable")[0] == [
         ("applicability-differs", "required: applicable")
     ]
+    assert judged(failure=fresh("not_applicable"))[0] == judged(failure="not_applicable")[0]
     assert judged(DECLINED, applicable=True)[0] == [
         ("applicability-differs", "required: not applicable")
     ]
@@ -111,6 +113,8 @@ def test_the_detail_counts_findings_and_is_one_line() -> None:
     detail = said[0][1]
     assert detail.startswith("CG203 at k.py:9: a\\u2028bxxx") and detail.endswith("…, and 2 more")
     assert len(detail) < 330
+    said, _ = judged(failure="replay", findings=(loud,))
+    assert len(said[0][1]) == 300
     said, _ = judged(failure="replay", findings=(finding(), finding()))
     assert said[0][1] == "CG203 at k.py:9: half is poison, and 1 more"
 
@@ -127,8 +131,9 @@ def test_the_detail_counts_findings_and_is_one_line() -> None:
 def test_an_answer_that_was_not_right_is_a_failure(
     changes: dict[str, int], detail: str, complete: bool
 ) -> None:
-    said, _ = judged(ranks=(with_order(a_rank(0), **changes),), complete=complete)
+    said, left = judged(ranks=(with_order(a_rank(0), **changes),), complete=complete)
     assert [code for code, _ in said] == ["failed-replay"]
+    assert "row-incoherent" not in [code for code, _ in left]
     assert said[0][1].startswith(f"rank 0, ascending: {detail}")
 
 
@@ -179,10 +184,10 @@ def test_an_incomplete_row_says_why_and_nothing_that_follows_from_it() -> None:
 
 def test_a_case_that_does_not_apply_says_so_and_needs_no_more() -> None:
     assert judged(DECLINED, probes=(), graph_required=False) == ([], [])
-    assert judged(DECLINED, failure="none") == (
-        [],
-        [("row-incoherent", "not applicable, yet of another class")],
-    )
+    assert judged(DECLINED, failure=fresh("not_applicable")) == ([], [])
+    incoherent = [("row-incoherent", "not applicable, yet of another class")]
+    assert judged(DECLINED, failure="none") == ([], incoherent)
+    assert judged(DECLINED, failure="replay")[1] == incoherent
 
 
 def test_the_regime_is_the_required_one() -> None:
@@ -199,6 +204,17 @@ def test_every_rank_is_there_once() -> None:
         [],
         [("row-incoherent", "ranks [0, 1, 2] of 2")],
     )
+
+
+def test_a_world_may_be_large() -> None:
+    world = 300
+    case = required_case(REDUCE, "ring", 8, world=world)
+    assert gaps(case, a_row(case), ASKED) == []
+    twice = replace(a_row(case), ranks=a_row(case).ranks * 2)
+    ((code, detail),) = gaps(case, twice, ASKED)
+    assert code == "row-incoherent"
+    assert detail.startswith("ranks [0, 1, 2,") and detail.endswith("… of 300")
+    assert len(detail) == len("ranks ") + 80 + len(" of 300")
 
 
 def test_a_collective_has_the_ranks_of_its_world_and_any_other_call_one() -> None:

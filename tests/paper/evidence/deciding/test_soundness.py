@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
-from tests.paper.evidence.deciding.world import CASES, KEYS, REDUCE, SILU, WANTED
+from tests.paper.evidence.deciding.world import CASES, KEYS, REDUCE, SILU, WANTED, fresh
 
 from cacheon.evidence.case import case_digest
 from cacheon.evidence.requirement import RequiredVariant, Requirement
@@ -22,6 +22,10 @@ def relabelled() -> Requirement:
     call: dict[str, str | int] = {**CASES[3].descriptor.call, "num_tokens": 5}
     case = replace(CASES[3], descriptor=replace(CASES[3].descriptor, call=call))
     return having(SMALL, replace(LARGE, cases=(case,)), RING)
+
+
+def misnamed(digest: str) -> Requirement:
+    return having(SMALL, replace(LARGE, cases=(replace(CASES[3], case=digest),)), RING)
 
 
 def worldless(world: str | int) -> Requirement:
@@ -57,6 +61,14 @@ UNSOUND: dict[str, tuple[Callable[[], Requirement], str]] = {
         f"case {CASES[4].case} is not of variant {SILU}/large",
     ),
     "other-digest": (relabelled, f"case {CASES[3].case} is not the digest of its descriptor"),
+    "lower-digest": (
+        lambda: misnamed("0" * 64),
+        f"case {'0' * 64} is not the digest of its descriptor",
+    ),
+    "higher-digest": (
+        lambda: misnamed("f" * 64),
+        f"case {'f' * 64} is not the digest of its descriptor",
+    ),
     "no-world": (lambda: worldless("two"), "has no world size"),
     "empty-world": (lambda: worldless(0), "has no world size"),
     "covered-yet-missing": (
@@ -65,6 +77,10 @@ UNSOUND: dict[str, tuple[Callable[[], Requirement], str]] = {
     ),
     "not-routed": (
         lambda: having(SMALL, replace(LARGE, graph_safe="unset"), RING),
+        f"variant {SILU}/large applies where its declaration does not route it",
+    ),
+    "declared-unsafe": (
+        lambda: having(SMALL, replace(LARGE, graph_safe="false"), RING),
         f"variant {SILU}/large applies where its declaration does not route it",
     ),
     "one-replay": (lambda: replace(WANTED, replays=1), "required, with 1 of 2 replays"),
@@ -97,6 +113,7 @@ def test_it_is_said_alone(name: str) -> None:
 
 SOUND: dict[str, Requirement] = {
     "whole": WANTED,
+    "safe": having(SMALL, replace(LARGE, graph_safe=fresh("true")), RING),
     "uncovered": having(replace(SMALL, covered=False, missing=("num_tokens",)), LARGE, RING),
     "not-routed": having(
         SMALL,

@@ -22,10 +22,12 @@ from tests.paper.evidence.deciding.world import (
 )
 
 from cacheon.evidence.binding import Committed, Delivered
+from cacheon.evidence.delivery import Delivery
 from cacheon.evidence.grade import Reason
 from cacheon.evidence.observation import Observation
 from cacheon.evidence.requirement import RequiredCase, Requirement
 from cacheon.evidence.veto import Verdict, decide
+from cacheon.records.canonical import decode, encode
 from cacheon.records.digest import sha256
 
 replace = msgspec.structs.replace
@@ -176,6 +178,12 @@ def test_every_member_needs_an_applicable_case() -> None:
         assert got == Verdict("FAIL", (Reason(code="no-applicable-case", slot=REDUCE),))
 
 
+def test_a_variant_of_no_member_serves_none() -> None:
+    requirement = replace(WANTED, members=WANTED.members[1:])
+    got = graded(a_delivery(rows_of(requirement), requirement), requirement=requirement)
+    assert [reason.code for reason in got.reasons] == ["requirement-unsound"] * 2
+
+
 # --- 2. NO_DECISION -------------------------------------------------------------------------------
 
 
@@ -280,7 +288,9 @@ def test_a_key_that_delivers_twice_passes_nothing_and_hides_nothing() -> None:
 
 def test_one_delivery_in_two_envelopes_is_one() -> None:
     one = a_delivery(rows_of())
-    assert graded(one, one._replace(digest=sha256(b"another envelope"))) == PASSED
+    again = decode(encode(one.delivery), Delivery)
+    other = one._replace(digest=sha256(b"another envelope"), delivery=again)
+    assert graded(one, other) == PASSED
 
 
 def test_whoever_hands_in_another_s_run_has_seen_nothing() -> None:

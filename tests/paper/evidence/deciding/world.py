@@ -118,6 +118,11 @@ CASES = tuple(case for variant in WANTED.variants for case in variant.cases)
 FIRST, DECLINED, GROUP = CASES[0], CASES[2], CASES[4]
 
 
+def fresh(text: str) -> str:
+    """The same text in another object, as one that was read is."""
+    return "".join(list(text))
+
+
 def digest_of(record: msgspec.Struct) -> str:
     return sha256(encode(record))
 
