@@ -186,7 +186,7 @@ class Done(Reply, tag="done"):
     something. `nodes`: what the entry's calls added to the graph, one count a call, -1
     where it was not counted. `kinds`: nodes of the whole graph by kind, empty where they
     were not looked into. `suspicious`: what those nodes touch that a graph must not.
-    `steps`: recorded steps, in rehearsal."""
+    `steps`: recorded steps, in rehearsal. `compiled`: compilers that ran during it."""
 
     handle: Annotated[bytes, msgspec.Meta(max_length=64)] = b""
     returned: bool = False
@@ -194,6 +194,7 @@ class Done(Reply, tag="done"):
     kinds: Annotated[dict[Short, Count], msgspec.Meta(max_length=32)] = {}
     suspicious: Annotated[tuple[Short, ...], msgspec.Meta(max_length=16)] = ()
     steps: Count = 0
+    compiled: Annotated[tuple[Short, ...], msgspec.Meta(max_length=8)] = ()
 
 
 class Where(Record):

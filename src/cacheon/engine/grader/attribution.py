@@ -46,8 +46,9 @@ _HOST_READS = (
 class Evidence:
     """What surrounds a wrong answer.
 
-    `earlier` are expected answers of other calls and rounds, oldest first; `last` those
-    of this call's round before. `elsewhere`: an output that this call was not given has
+    `earlier` are expected answers of other calls and rounds, oldest first; `replayed` those
+    of this call's rounds before, the last one first; `lag` says by how many replays a burst
+    is behind. `elsewhere`: an output that this call was not given has
     changed. `early`: the same call is right once its inputs lie ready beforehand."""
 
     stage: Stage
@@ -60,7 +61,8 @@ class Evidence:
     passed: int = 0
     perturbed: bool = False
     earlier: Sequence[Values] = field(default_factory=list)
-    last: Values | None = None
+    replayed: Sequence[Values] = field(default_factory=list)
+    lag: int = 0
     context: str = ""
 
 
@@ -125,6 +127,9 @@ def from_graph(done: Done, order: OrderName, entry: str) -> Finding | None:
     for thing in done.suspicious:
         rule, words = _GRAPH_RULES.get(thing, ("CG505", thing))
         return Finding(rule=rule, stage="capture", message=f"the graph holds {words}", order=order)
+    if done.compiled:
+        message = f"{', '.join(done.compiled)} compiled during capture, which follows warm-up"
+        return Finding(rule="CG502", stage="capture", message=message, order=order)
     empty = [number for number, nodes in enumerate(done.nodes) if nodes == 0]
     if empty:
         message = f"{entry} added no node to the graph (call {empty[0]} of {len(done.nodes)})"
@@ -181,8 +186,11 @@ def _wrong_values(slot: Slot, judgement: Judgement, evidence: Evidence) -> tuple
     words = f"{judgement.name}: {measured.reason}" if measured else judgement.name
     actual = _answer(judgement)
     if actual is not None:
-        if evidence.last and _alike(slot, judgement, actual, evidence.last):
-            return "CG303", f"{words}; it is the right answer of the replay before"
+        if evidence.lag:
+            return "CG303", f"{words}; it is the right answer of {_before(evidence.lag)}"
+        for number, values in enumerate(evidence.replayed, 1):
+            if _alike(slot, judgement, actual, values):
+                return "CG303", f"{words}; it is the right answer of {_before(number)}"
         for values in evidence.earlier:
             if _alike(slot, judgement, actual, values):
                 return "CG301", f"{words}; it is the right answer for earlier inputs"
@@ -197,6 +205,10 @@ def _wrong_values(slot: Slot, judgement: Judgement, evidence: Evidence) -> tuple
     if measured and measured.structural:
         return "CG804", words
     return "CG802", words
+
+
+def _before(number: int) -> str:
+    return "the replay before" if number == 1 else f"{number} replays before"
 
 
 def _alike(slot: Slot, judgement: Judgement, actual: torch.Tensor, values: Values) -> bool:

@@ -5,6 +5,7 @@ import time
 import torch
 
 from cacheon.engine.grader.buffers import CallBuffers
+from cacheon.engine.grader.compare import measure
 from cacheon.engine.grader.judging import Judgement, as_right_as
 from cacheon.engine.grader.layout import row_bytes
 from cacheon.engine.grader.probes.growth import climbs
@@ -18,6 +19,9 @@ _PATIENCE_ON_CPU = 0.5
 _SLOW_BURST = 2
 """Replays of a burst where one takes long."""
 _TELLING_BYTES = 256 << 10
+_MOST_LAG, _FEWEST_ROWS, _LAGGING_ROWS = 8, 3, 6
+"""How far behind an answer is looked for, and over how many rows it must be so, at least
+and at most: the draws of a small bank repeat."""
 BANK = 4
 """Draws that a soak picks from, at random, for every row of every burst."""
 
@@ -59,6 +63,11 @@ class Bursts:
                 self._judge(calls[layer], bank, layer, picked[:rows], known[layer])
                 for layer, picked in enumerate(picks)
             ]
+            walk.lags = {
+                (case, layer): self._lag(calls[layer], bank, layer, picked[:rows])
+                for layer, picked in enumerate(picks)
+                if not judgements[layer].ok
+            }
             walk.expect_right(case, judgements, "soak", tally.soak_passed)
             tally.soak_passed += rows
             left -= rows
@@ -110,6 +119,21 @@ class Bursts:
             for row, entry in enumerate(picked):
                 known.setdefault(entry, [answers.rows[row].clone() for answers in collected])
         return judgement
+
+    def _lag(self, buffers: CallBuffers, bank: Bank, layer: int, picked: list[int]) -> int:
+        """How many replays the answers of a burst are behind; 0 where they are not."""
+        rows = {a.output.tensor.name: a.output.cells(a.rows) for a in buffers.collect()}
+        name = next(iter(rows))
+        for lag in range(1, min(_MOST_LAG, len(picked) - _FEWEST_ROWS) + 1):
+            late = range(lag, min(len(picked), lag + _LAGGING_ROWS))
+            index = torch.tensor([picked[row - lag] for row in late], device=rows[name].device)
+            due = bank.expected[layer][name].index_select(0, index)
+            measured, _ = measure(
+                self.walk.slot, buffers.case, name, due, rows[name][late.start : late.stop]
+            )
+            if all(one.ok for one in measured):
+                return lag
+        return 0
 
     def growth(self) -> None:
         """Once a variant, on one case: what climbs there climbs everywhere. The smallest

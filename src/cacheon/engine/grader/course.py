@@ -8,6 +8,7 @@ The stages, in the order of the specification:
 5. replay in rounds, cases in random order, fresh values in every dynamic input;
 6. half-way, perturb: garbage, a larger eager call, a destroyed sibling, a canary;
 7. soak: bursts of back-to-back replays, every answer compared.
+Last, what went wrong on replay is asked which input it fails to follow.
 A case that fails leaves the company; the others go on.
 """
 
@@ -16,6 +17,7 @@ from collections.abc import Callable
 
 from cacheon.engine.grader.attribution import Evidence, from_graph, from_judgement
 from cacheon.engine.grader.bursts import Bursts
+from cacheon.engine.grader.following import Following
 from cacheon.engine.grader.layout import LAYERS
 from cacheon.engine.grader.rounds import Rounds
 from cacheon.engine.grader.session import Refused
@@ -48,6 +50,8 @@ class Course:
             walk.session.ask(Disturb(step="release"), "perturb", max(walk.first(), 0))
             bursts.run()
         bursts.growth()
+        if self.graph:
+            Following(walk).run()
 
     def _load(self) -> bool:
         """Load and prepare; False where no case can go on."""

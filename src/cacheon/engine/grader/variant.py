@@ -26,6 +26,10 @@ the fewer bursts a soak needs."""
 _SHALLOWEST, _DEEPEST, _DEPTH_ON_CPU = 4, 32, 8
 _MOST_LEAVING = 2
 """Workers that may be leaving while others work: each still holds its slab."""
+_MOST_OTHERS = 6
+"""Cases that are tried one by one as the company in which another goes wrong."""
+_GENERIC = ("CG301", "CG304")
+"""Rules that «wrong only beside other cases» explains better than they do."""
 _AFTER_A_HANG = 0.25
 """Share of the deadline that further cases get once one has hung."""
 
@@ -247,6 +251,25 @@ class Examiner:
             trial = self._walk([i], order, [single])
             alone = trial.lost is not None or single.failed
             page.company = "alone" if alone else "company"
+            if not alone:
+                self._find_the_other(i, [j for j in applicable if j != i], order)
+
+    def _find_the_other(self, i: int, others: Sequence[int], order: OrderName) -> None:
+        """Say beside which other case a case goes wrong that is right by itself."""
+        page = self.pages[i]
+        for j in others[:_MOST_OTHERS]:
+            # Of the two the larger is first, as in the company.
+            pair = sorted((i, j), key=lambda k: -row_bytes(self.pages[k].case))
+            pages = {k: Page(self.pages[k].case) for k in pair}
+            trial = self._walk(pair, order, [pages[k] for k in pair])
+            if trial.lost is None and pages[i].failed:
+                finding = page.findings[0]
+                page.findings[0] = msgspec.structs.replace(
+                    finding,
+                    rule="CG702" if finding.rule in _GENERIC else finding.rule,
+                    message=f"{finding.message}; wrong beside {self.pages[j].case.label}"[:900],
+                )
+                return
 
     # --- what is said -----------------------------------------------------------------------
 

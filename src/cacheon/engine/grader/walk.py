@@ -55,6 +55,8 @@ class Walk:
         """A CPU on which one call takes so long that the rehearsal is cut short."""
         self.history: dict[tuple[int, int], list[Values]] = {}
         """Answers expected earlier, by case and call; call -1 stands for eager calls."""
+        self.lags: dict[tuple[int, int], int] = {}
+        """By how many replays the answers of the last burst are behind, by case and call."""
         self._poisons: dict[tuple[int, str], Values] = {}
 
     @property
@@ -169,7 +171,8 @@ class Walk:
             passed=passed,
             perturbed=self.perturbed,
             earlier=[one for i in range(LAYERS) for one in self.history[case, i]],
-            last=self.history[case, layer][-1],
+            replayed=self.history[case, layer][::-1],
+            lag=self.lags.get((case, layer), 0),
             elsewhere=rewritten or self.wrote_elsewhere(list(self.session.eager[case])),
         )
         raise CaseFailed(from_judgement(self.slot, judgements[layer], evidence))

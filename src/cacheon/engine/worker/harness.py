@@ -34,6 +34,7 @@ from cacheon.engine.protocol import (
 from cacheon.engine.slab import Slab
 from cacheon.engine.worker.backends.port import Backend, Bound, Entry, Failure
 from cacheon.engine.worker.blame import blame, first_line, is_ours
+from cacheon.engine.worker.compilers import Compilers
 
 
 class Unready(RuntimeError):
@@ -49,6 +50,7 @@ class Harness:
         self._entry: Entry | None = None
         self._prepare: Entry | None = None
         self._prepared: dict[int, object] = {}
+        self.compilers = Compilers()
 
     def handle(self, command: AnyCommand) -> AnyReply:
         """Carry out one command. An exception of any kind becomes `Raised`: a candidate
@@ -83,8 +85,10 @@ class Harness:
             case Capture():
                 calls = self.plan.cases[command.case].captured
                 bound = [self._bind(call) for call in calls]
+                self.compilers.told()
                 seen = self.backend.capture(command.case, bound, self.entry, command.sibling)
                 return Done(
+                    compiled=self.compilers.told(),
                     nodes=seen.nodes,
                     kinds=seen.kinds,
                     suspicious=seen.suspicious,
@@ -147,6 +151,7 @@ class Harness:
         candidate = command.candidate
         self.root = candidate.root
         keep_compilers_private(Path(command.caches))
+        self.compilers.listen()
         module = import_source(Path(candidate.root), candidate.source)
         self._entry = attribute(module, candidate.entry)
         if candidate.prepare:
