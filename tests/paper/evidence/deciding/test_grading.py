@@ -1,6 +1,7 @@
 """A grade is a function of stored bytes, names all that it rests on, and can be had again."""
 
 import ast
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -103,6 +104,40 @@ def test_a_corrupt_blob_is_found_and_decides_nothing(tmp_path: Path) -> None:
     assert got.reasons[0] == Reason(code="observation-missing", observer=PUBLIC[0], detail=victim)
     assert [(aside.what, aside.code) for aside in got.set_aside] == [(victim, "corrupt")]
     assert victim not in got.observations and len(got.observations) == len(ROWS) - 1
+
+
+EVERYTHING = {
+    "requirement": DIGEST,
+    "envelope": sha256(DATA),
+    **{f"observation {number}": digest_of(row) for number, row in enumerate(ROWS)},
+}
+
+
+def cut_short(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def flip_a_bit(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def make_a_link(path: Path) -> None:
+    path.rename(path.with_suffix(".moved"))
+    path.symlink_to(path.with_suffix(".moved"))
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, cut_short, flip_a_bit, make_a_link])
+@pytest.mark.parametrize("what", EVERYTHING)
+def test_no_byte_that_a_pass_rests_on_can_be_spared(
+    tmp_path: Path, what: str, damage: Callable[[Path], None]
+) -> None:
+    with filled(tmp_path) as store:
+        damage(blob(tmp_path, EVERYTHING[what]))
+        got = grade(store, DIGEST)
+    assert got.decision == "NO_DECISION"
+    assert EVERYTHING[what] in [aside.what for aside in got.set_aside]
 
 
 def test_a_failure_is_reported_beside_damage(tmp_path: Path) -> None:
