@@ -7,7 +7,6 @@ from dataclasses import replace
 from cacheon.scan import builtin_calls, facts, results, torch_api
 from cacheon.scan.events import Called, Launched, Streamed
 from cacheon.scan.expressions import Expressions
-from cacheon.scan.state import shared
 from cacheon.scan.triton_kernels import parameters, stored
 from cacheon.scan.values import (
     HOST,
@@ -29,6 +28,8 @@ from cacheon.scan.values import (
     every,
     is_live,
     join,
+    pruned,
+    shared,
     tensors,
 )
 
@@ -281,7 +282,7 @@ class Calls(Expressions):
         """A container of this call's own got an item."""
         owner = node.func if isinstance(node, ast.Call) else None
         if isinstance(owner, ast.Attribute):
-            grown = Group(every=join(every(group), value), shares=group.shares)
+            grown = pruned(Group(every=join(every(group), value), shares=group.shares))
             if isinstance(owner.value, ast.Name):
                 self.assign(owner.value, grown)
 

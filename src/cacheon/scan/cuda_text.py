@@ -28,7 +28,7 @@ _MARK = re.compile(r"__global__|<<<")
 
 def in_strings(module: Module) -> Iterator[tuple[Module, Fault]]:
     """Faults in the strings of a Python source that hold CUDA."""
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         match node:
             case ast.Constant(value=str(text), lineno=first) if _MARK.search(text):
                 for line, fault in _faults(text):

@@ -22,6 +22,7 @@ from cacheon.scan.values import (
     join,
     joined,
     place_among,
+    pruned,
     tensors,
 )
 
@@ -71,7 +72,7 @@ class Expressions(Places):
             case ast.Dict(values=values, keys=keys):
                 found = [self.value(each) for each in (*filter(None, keys), *values)]
                 kept = found[len(found) - len(values) :]
-                return Group(every=joined(kept) if kept else NOTHING)
+                return pruned(Group(every=joined(kept) if kept else NOTHING))
             case ast.NamedExpr(target=ast.Name(id=name), value=inner):
                 value = self.value(inner)
                 self.frame.env[name] = value
@@ -190,7 +191,7 @@ class Expressions(Places):
 
     # Groups
 
-    def _display(self, items: Sequence[ast.expr], literal: bool) -> Group:
+    def _display(self, items: Sequence[ast.expr], literal: bool) -> Value:
         values: list[Value] = []
         known = True
         for item in items:
@@ -202,9 +203,10 @@ class Expressions(Places):
             else:
                 values.append(value)
         whole = joined(values) if values else NOTHING
-        return Group(items=tuple(values) if known else None, every=whole, literal=literal)
+        group = Group(items=tuple(values) if known else None, every=whole, literal=literal)
+        return pruned(group)
 
-    def _comprehension(self, node: Comprehension) -> Group:
+    def _comprehension(self, node: Comprehension) -> Value:
         before = dict(self.frame.env)
         for generator in node.generators:
             self.assign(generator.target, self.one_of(self.value(generator.iter)))
@@ -216,7 +218,7 @@ class Expressions(Places):
         else:
             inner = self.value(node.elt)
         self.frame.env = before
-        return Group(every=inner, literal=not isinstance(node, ast.GeneratorExp))
+        return pruned(Group(every=inner, literal=not isinstance(node, ast.GeneratorExp)))
 
     def one_of(self, value: Value) -> Value:
         """What a loop over a value takes from it."""

@@ -57,7 +57,7 @@ def hygiene(project: Project) -> Iterator[tuple[Module, Fault]]:
     for module in project.modules.values():
         names = _imported(module, project)
         told: set[tuple[str, int]] = set()
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             for fault in _of(node, names):
                 key = (fault.rule, getattr(fault.node, "lineno", 0))
                 if key not in told:
@@ -69,7 +69,7 @@ def _imported(module: Module, project: Project) -> dict[str, str]:
     """Local name → dotted name, of every import in the source, whatever its scope; those
     that lead to another source of the project are left out."""
     found: dict[str, str] = {}
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         match node:
             case ast.Import(names=names):
                 for alias in names:

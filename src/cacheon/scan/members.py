@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from cacheon.scan import torch_api
 from cacheon.scan.project import place_of
-from cacheon.scan.state import Frame, Walk, shared
+from cacheon.scan.state import Frame, Walk
 from cacheon.scan.values import (
     HOST,
     UNKNOWN,
@@ -21,6 +21,7 @@ from cacheon.scan.values import (
     Tensor,
     Value,
     every,
+    shared,
 )
 
 

@@ -57,19 +57,21 @@ def decoded(data: bytes, file: str) -> str:
     return text
 
 
-def bounded(data: bytes, file: str) -> ast.Module:
-    """The tree of a source that is small and flat enough to be walked. Raises InputError,
-    LimitExceeded."""
+def bounded(data: bytes, file: str) -> tuple[ast.Module, list[ast.AST]]:
+    """The tree of a source that is small and flat enough to be walked, and all its nodes,
+    level by level. Raises InputError, LimitExceeded."""
     if len(data) > MOST_BYTES:
         raise LimitExceeded(
-            file=file, expected=f"a source of at most {MOST_BYTES} bytes", got=f"{len(data)}"
+            file=file, expected=f"a source of at most {MOST_BYTES} bytes", got="more"
         )
     tree = parse(data, file, compiled=False)
     level: list[ast.AST] = [tree]
+    nodes: list[ast.AST] = []
     for _ in range(DEEPEST):
+        nodes += level
         level = [child for node in level for child in ast.iter_child_nodes(node)]
         if not level:
-            return tree
+            return tree, nodes
     raise LimitExceeded(
         file=file,
         place=f"line {next((n.lineno for n in level if isinstance(n, ast.expr)), 0)}",

@@ -20,6 +20,7 @@ from cacheon.scan.values import (
     Value,
     every,
     join,
+    pruned,
     tensors,
 )
 
@@ -114,7 +115,7 @@ class Places(Members):
             key = index[0] if index else HOST
             self.keep(node, base.held, "key", value, key)
         elif isinstance(node.value, ast.Name) and isinstance(base, Group):
-            grown = Group(every=join(every(base), value), shares=base.shares)
+            grown = pruned(Group(every=join(every(base), value), shares=base.shares))
             self.assign(node.value, grown)
 
     def _set_attribute(self, node: ast.AST, base: Value, attr: str, value: Value) -> None:

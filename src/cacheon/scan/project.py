@@ -14,12 +14,14 @@ _CHANGES = frozenset(
 
 @dataclass
 class Module:
-    """One source: `path` as it is reported, `name` as it is imported."""
+    """One source: `path` as it is reported, `name` as it is imported, `nodes` all of its
+    tree."""
 
     path: str
     name: str
     tree: ast.Module
     lines: list[str]
+    nodes: list[ast.AST] = field(default_factory=list)
     package: str = ""
     functions: dict[str, ast.FunctionDef | ast.AsyncFunctionDef] = field(default_factory=dict)
     classes: dict[str, ast.ClassDef] = field(default_factory=dict)
@@ -31,7 +33,7 @@ class Module:
                 self.functions.setdefault(node.name, node)
             elif isinstance(node, ast.ClassDef):
                 self.classes.setdefault(node.name, node)
-        self.changed = frozenset(_changed(self.tree))
+        self.changed = frozenset(_changed(self.nodes))
 
     def is_kernel(self, name: str) -> bool:
         return name in self.functions and is_kernel(self.functions[name])
@@ -90,10 +92,10 @@ def _top_level(tree: ast.Module) -> list[ast.stmt]:
     return found
 
 
-def _changed(tree: ast.Module) -> set[str]:
+def _changed(nodes: list[ast.AST]) -> set[str]:
     """Names that some function changes: rebinds by `global`, or fills as a container."""
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Global(names=names):
                 found.update(names)

@@ -36,16 +36,20 @@ class Scan:
         self._ignores: dict[str, Ignores] = {}
 
     def walk(self, starts: Sequence[Start]) -> None:
-        """Walk the roots twice: what one leaves in module state, another may meet."""
+        """Walk the roots; and once more where they left something in module state, which
+        those before may meet."""
         walker = Statements(self.project, self._ask)
-        for final in (False, True):
-            self._asked = detectors() if final else ()
+        for _ in range(2):
+            before = walker.version
+            self._finders, self._found = detectors(), {}
             walker.memo.clear()
             returned: dict[str, Value] = {}
             for start in starts:
                 function = self._function(walker, start)
                 arguments = start.arguments(returned)
                 returned[start.name] = walker.enter(start.root, function, arguments)
+            if walker.version == before:
+                return
 
     def _function(self, walker: Statements, start: Start) -> Value:
         """What a root's name leads to; a dotted one to a method."""
@@ -56,7 +60,7 @@ class Scan:
         return UNKNOWN if found is None else found
 
     def _ask(self, event: Event) -> None:
-        for find in self._asked:
+        for find in self._finders.get(type(event), ()):
             for fault in find(event):
                 at = fault.event or event
                 module = self.project.modules[at.context.path]

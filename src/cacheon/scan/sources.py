@@ -10,7 +10,7 @@ from cacheon.scan.project import Module
 def module_of(data: bytes, path: str, shown: str, prefix: str = "") -> Module:
     """The module of a source. `path`: from the root of what is scanned; `shown`: how an
     error names it; `prefix`: the package of the root. Raises InputError."""
-    tree = bounded(data, shown)
+    tree, nodes = bounded(data, shown)
     parts = list(PurePosixPath(path).with_suffix("").parts)
     initial = parts[-1] == "__init__"
     names = [*([prefix] if prefix else []), *(parts[:-1] if initial else parts)]
@@ -19,6 +19,7 @@ def module_of(data: bytes, path: str, shown: str, prefix: str = "") -> Module:
         path=path,
         name=".".join(names),
         tree=tree,
+        nodes=nodes,
         lines=decoded(data, shown).splitlines(),
         package=".".join(package),
     )

@@ -23,6 +23,8 @@ from cacheon.scan.values import (
     Value,
     every,
     join,
+    pruned,
+    shared,
 )
 
 DEEPEST_CALLS = 10
@@ -159,6 +161,7 @@ class Walk(ABC):
             after: Value = Group(every=join(inner, kept))
         else:
             after = join(before, kept)
+        after = pruned(after)
         if after != before:
             self.contents[holder] = after
             self.version += 1
@@ -197,10 +200,3 @@ class Walk(ABC):
     def attribute_of_state(self, holder: str) -> Value:
         """`holder` names an attribute of something that outlives the call."""
         return self.from_state(self.contents.get(holder, UNKNOWN), holder)
-
-
-def shared(value: Value) -> Names:
-    """The arguments and the module state whose memory a value or its items lie in."""
-    if isinstance(value, Group):
-        return value.shares.union(*map(shared, value.items or (value.every,)))
-    return value.shares

@@ -154,16 +154,17 @@ class Statements(Importing):
 
     def _for(self, node: ast.For | ast.AsyncFor) -> None:
         item = self.one_of(self.value(node.iter))
-        before = dict(self.frame.env)
-        # Twice: what one turn leaves behind, the next one meets.
         for _ in range(2):
+            before = dict(self.frame.env)
             self.assign(node.target, item)
             self.block(node.body)
             self.frame.env = merged(before, self.frame.env)
+            # What one turn leaves behind, the next one meets.
+            if self.frame.env == before:
+                break
         self.block(node.orelse)
 
     def _while(self, node: ast.While) -> bool:
-        before = dict(self.frame.env)
         value = self.tested(node.test)
         when, _ = facts.truth(value)
         always = isinstance(value, Host) and value.constant is True
@@ -172,8 +173,11 @@ class Statements(Importing):
             self.emit(Looped(node, self.context, forever=True))
         with self.knowing(when):
             for _ in range(2):
+                before = dict(self.frame.env)
                 self.block(node.body)
                 self.frame.env = merged(before, self.frame.env)
+                if self.frame.env == before:
+                    break
         self.block(node.orelse)
         return leaves or not always
 

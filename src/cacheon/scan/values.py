@@ -124,6 +124,8 @@ class Instance(Value):
     name: str
 
 
+_LONGEST = 64
+"""Items of a group that are told apart."""
 UNKNOWN = Unknown()
 NOTHING = Host(constant=None, known=True)
 HOST = Host()
@@ -154,7 +156,9 @@ def tensors(value: Value) -> list[Tensor]:
 def join(a: Value, b: Value) -> Value:
     """What a value may be that is one of the two. A None beside something else is left
     out: code that goes on with it has asked."""
-    if replace(a, held=b.held) == b:
+    if a == b:
+        return a
+    if type(a) is type(b) and a.held != b.held and replace(a, held=b.held) == b:
         return replace(b, held=a.held or b.held)
     if _is_none(a) or _is_none(b):
         kept, other = (b, a) if _is_none(a) else (a, b)
@@ -185,6 +189,28 @@ def joined(values: Iterable[Value]) -> Value:
 def every(group: Group) -> Value:
     """What an item may be that is taken at an unknown place."""
     return joined(group.items) if group.items else group.every
+
+
+def pruned(value: Value, levels: int = 3) -> Value:
+    """A value without groups in groups beyond some levels, nor long ones item by item:
+    what a source nests without end is unknown there."""
+    if not isinstance(value, Group):
+        return value
+    if not levels:
+        return Unknown(shares=shared(value), holds=value.holds)
+    items = value.items if value.items is not None and len(value.items) <= _LONGEST else None
+    return replace(
+        value,
+        items=items and tuple(pruned(item, levels - 1) for item in items),
+        every=pruned(every(value) if items is None else value.every, levels - 1),
+    )
+
+
+def shared(value: Value) -> Names:
+    """The arguments and the module state whose memory a value or its items lie in."""
+    if isinstance(value, Group):
+        return value.shares.union(*map(shared, value.items or (value.every,)))
+    return value.shares
 
 
 def _pairwise(a: tuple[Value, ...] | None, b: tuple[Value, ...] | None) -> tuple[Value, ...] | None:

@@ -22,30 +22,51 @@ from cacheon.scan.detectors import (
 from cacheon.scan.detectors.carried import Carried
 from cacheon.scan.detectors.fault import Fault, Find
 from cacheon.scan.detectors.streams import Streams
+from cacheon.scan.events import (
+    Branched,
+    Called,
+    Ended,
+    Event,
+    Indexed,
+    Kept,
+    Launched,
+    Looped,
+    Shown,
+    Streamed,
+    Tested,
+    Wrote,
+)
 
 __all__ = ["Fault", "Find", "detectors"]
 
 
-def detectors() -> tuple[Find, ...]:
-    """All of them, for one scan: some follow what happens in it."""
-    return (
-        host_reads.find,
-        moves.find,
-        decisions.find,
-        waits.find,
-        outputs.find,
-        inputs.find,
-        parts.find,
-        outside.find,
-        retained.find,
-        stale.find,
-        replaced.find,
-        capture_branches.find,
-        allocation.find,
-        growth.find,
-        by_name.find,
-        ranks.find,
-        randomness.find,
-        Streams().find,
-        Carried().find,
-    )
+def detectors() -> dict[type[Event], list[Find]]:
+    """All of them, by what they look at; new ones for each walk, since some follow what
+    happens in it."""
+    streams, carried = Streams(), Carried()
+    listed: list[tuple[Find, tuple[type[Event], ...]]] = [
+        (host_reads.find, (Called, Shown)),
+        (moves.find, (Called, Indexed, Launched, Wrote)),
+        (decisions.find, (Called, Indexed, Tested)),
+        (waits.find, (Called, Looped)),
+        (outputs.find, (Ended,)),
+        (inputs.find, (Wrote,)),
+        (parts.find, (Branched, Ended)),
+        (outside.find, (Called,)),
+        (retained.find, (Kept,)),
+        (stale.find, (Kept,)),
+        (replaced.find, (Called, Kept)),
+        (capture_branches.find, (Branched,)),
+        (allocation.find, (Called,)),
+        (growth.find, (Kept,)),
+        (by_name.find, (Called,)),
+        (ranks.find, (Branched,)),
+        (randomness.find, (Called,)),
+        (streams.find, (Called, Ended, Streamed)),
+        (carried.find, (Ended, Kept, Wrote)),
+    ]
+    found: dict[type[Event], list[Find]] = {}
+    for find, events in listed:
+        for event in events:
+            found.setdefault(event, []).append(find)
+    return found

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from cacheon.scan.detectors.fault import Fault
 from cacheon.scan.events import Event, Kept
-from cacheon.scan.state import shared
-from cacheon.scan.values import Group, Host, Names, Value
+from cacheon.scan.values import Group, Host, Names, Value, shared
 
 
 def find(event: Event) -> Iterator[Fault]:

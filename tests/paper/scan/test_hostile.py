@@ -1,0 +1,132 @@
+"""Sources that want to hurt: one clear line each, in bounded time."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from cacheon.bundle import open_bundle
+from cacheon.records.errors import InputError
+from cacheon.scan.bundles import scan_bundle
+from cacheon.scan.paths import scan_path
+
+ENTRY = "def silu_and_mul(x, out):\n    out.copy_(x[:, : out.shape[1]])\n"
+MANIFEST = """
+bundle_id = "b"
+abi_version = "cacheon-op-abi-v0"
+[[ops]]
+slot = "activation.silu_and_mul"
+source = "k.py"
+entry = "silu_and_mul"
+"""
+
+
+def line_of(root: Path, source: bytes) -> str:
+    """The one line of a source that is refused, in a bundle and outside one."""
+    (root / "manifest.toml").write_text(MANIFEST)
+    (root / "k.py").write_bytes(source)
+    bundle = open_bundle(root)
+    with pytest.raises(InputError) as caught:
+        scan_bundle(bundle)
+    (root / "manifest.toml").unlink()
+    (report,) = scan_path(root)
+    assert report.exit_code == 2
+    assert [line.rpartition("k.py")[2] for line in report.unusable] == [
+        str(caught.value).rpartition("k.py")[2]
+    ]
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        (b"x = '" + b"a" * (10 << 20) + b"'", "expected a source of at most 2097152 bytes"),
+        (b"x = " + b"(" * 5000, "too many nested parentheses"),
+        (b"x = " + b"-" * 100_000 + b"1", "expected Python"),
+        (b"x = " + b"a." * 100_000 + b"b", "expected Python"),
+        (b"x = a" + b".b" * 300, "expected nesting of at most 200 levels, got more"),
+        (b"if x:\n  pass\n" + b"elif y:\n  pass\n" * 300, "nesting of at most 200 levels"),
+        (b"x = " + b"1 + " * 400 + b"1", "k.py: line 1: expected nesting"),
+        (b"\xff\xfe" + "x = 1".encode("utf-16-le"), "byte 0: expected UTF-8"),
+        (b"# coding: utf-7\nx = 1", "line 1: expected UTF-8, got 'utf-7'"),
+        (b"x = 1\0", "got a NUL byte"),
+        (b"x = ", "line 1: expected Python"),
+        (b"\n".join(b" " * n + b"if 1:" for n in range(200)), "line 101: expected Python"),
+    ],
+)
+def test_a_hostile_source_is_one_line(tmp_path: Path, source: bytes, line: str) -> None:
+    started = time.monotonic()
+    said = line_of(tmp_path, source)
+    assert line in said
+    assert said.isprintable()
+    assert len(said) < 700
+    assert time.monotonic() - started < 10
+
+
+def scanned(root: Path, source: str) -> tuple[list[str], float]:
+    (root / "manifest.toml").write_text(MANIFEST)
+    (root / "k.py").write_text(source)
+    bundle = open_bundle(root)
+    # Of this process alone: others may use the machine.
+    started = time.process_time()
+    rules = [finding.rule for finding in scan_bundle(bundle)]
+    return rules, time.process_time() - started
+
+
+def test_five_thousand_lines_take_less_than_a_second(tmp_path: Path) -> None:
+    helper = """
+def helper_{n}(t, target):
+    rows, width = t.shape
+    wide = t.float()
+    for part in wide.split(64):
+        scale = part.abs().amax(dim=-1, keepdim=True)
+        part = part / scale if width > 64 else part
+        if width % 2:
+            target[:, : width // 2].copy_(part[:, : width // 2] * scale)
+        else:
+            target.copy_(part)
+    return helper_{m}(wide, target)
+
+"""
+    source = "".join(helper.format(n=n, m=n + 1) for n in range(400))
+    source += "def helper_400(t, target):\n    return t.sum().item()\n"
+    source += "def silu_and_mul(x, out):\n"
+    source += "".join(f"    helper_{n}(x, out)\n" for n in range(401))
+    assert source.count("\n") > 5000
+    rules, seconds = scanned(tmp_path, source)
+    assert rules == ["CG101"]
+    assert seconds < 1
+
+
+def test_what_would_take_for_ever_is_given_up(tmp_path: Path) -> None:
+    """Calls that branch into calls: their number is exponential, and the scan's is not."""
+    source = "import torch\n"
+    for n in range(9):
+        source += f"def f{n}(a, b):\n"
+        source += "".join(f"    a = f{n + 1}(a + {k}, (a, b))\n" for k in range(9))
+        source += "    return a, b\n"
+    source += "def f9(a, b):\n    return (a, b)\n"
+    source += "def silu_and_mul(x, out):\n    f0(x, out)\n    torch.cuda.synchronize()\n"
+    _, seconds = scanned(tmp_path, source)
+    assert seconds < 20
+
+
+def test_calls_in_a_circle_end(tmp_path: Path) -> None:
+    source = "def a(x):\n    return b(x)\n\n\ndef b(x):\n    return a(x)\n\n\n" + ENTRY
+    rules, _ = scanned(tmp_path, source + "    a(x)\n    x.sum().item()\n")
+    assert rules == ["CG101"]
+
+
+def test_sources_that_import_each_other_are_read_once(tmp_path: Path) -> None:
+    (tmp_path / "other.py").write_text("from k import silu_and_mul\nVALUE = 3\n")
+    rules, _ = scanned(tmp_path, "from other import VALUE\n\n\n" + ENTRY)
+    assert rules == []
+
+
+def test_deep_but_allowed_nesting_over_calls_is_walked(tmp_path: Path) -> None:
+    """What lies deeper than the walk goes is unknown; nothing breaks."""
+    deep = "(" * 90 + "t" + ",)" * 90
+    source = "".join(f"def f{n}(t):\n    return f{n + 1}({deep})\n" for n in range(20))
+    source += "def f20(t):\n    return t\n" + ENTRY + "    f0(x)\n"
+    rules, _ = scanned(tmp_path, source)
+    assert rules == []
