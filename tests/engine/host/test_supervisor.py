@@ -62,6 +62,9 @@ def test_the_innermost_line_inside_the_bundle(tmp_path: Path) -> None:
         ("link.py", "1"),
         ("zero.py", "1"),
         ("fifo.py", "1"),
+        ("linked/outside.py", "1"),
+        ("hard.py", "1"),
+        ("nul\0.py", "1"),
     ],
 )
 def test_a_line_that_cannot_be_read_has_no_source(tmp_path: Path, file: str, line: str) -> None:
@@ -73,6 +76,8 @@ def test_a_line_that_cannot_be_read_has_no_source(tmp_path: Path, file: str, lin
     (root / "link.py").symlink_to(tmp_path / "outside.py")
     (root / "zero.py").symlink_to("/dev/zero")
     os.mkfifo(root / "fifo.py")
+    (root / "linked").symlink_to(tmp_path)
+    (root / "hard.py").hardlink_to(tmp_path / "outside.py")
     where = innermost_line(f'File "{root}/{file}", line {line} in f\n', str(root))
     assert where is None or where.source == ""
 

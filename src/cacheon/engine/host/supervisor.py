@@ -10,13 +10,13 @@ import re
 import select
 import signal
 import socket
-import stat
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from cacheon.bundle.tree import read_file
 from cacheon.engine import processes
 from cacheon.engine.host.losses import End
 from cacheon.engine.host.orders import AnyAnswer, AnyOrder, Fork, Forked, Ready, Role, Sweep, Swept
@@ -30,7 +30,7 @@ from cacheon.engine.protocol import (
     Where,
     Wire,
 )
-from cacheon.records.errors import InfrastructureError
+from cacheon.records.errors import InfrastructureError, InputError
 
 _GRACE = 2.0
 ANSWERS_WITHIN = 60.0
@@ -39,8 +39,8 @@ HEAD = 1500
 """Characters kept of what a child prints first."""
 TAIL = 1 << 16
 """Bytes kept of what it printed last, where a traceback of a hung process is looked for."""
-_LONGEST_SOURCE = 1 << 20
-"""Bytes of a candidate's file in which a line is looked up."""
+_FRAME = re.compile(r'File "([^"\n\0]+)", line (\d{1,8}) in (\S+)')
+"""A call in a dump of faulthandler's. No file has a NUL in its name."""
 _servers: set[int] = set()
 """The fork servers of this process."""
 
@@ -317,28 +317,24 @@ class Supervisor:
 
 def innermost_line(dump: str, root: str) -> Where | None:
     """The first line inside `root` of a faulthandler dump (most recent call first)."""
-    for file, line, function in re.findall(r'File "([^"\n]+)", line (\d{1,8}) in (\S+)', dump):
+    for file, line, function in _FRAME.findall(dump):
         if root and file.startswith(root + os.sep) and os.path.normpath(file) == file:
+            name = file[len(root) + 1 :]
             return Where(
-                file=file[len(root) + 1 :][:300],
+                file=name[:300],
                 line=min(int(line), 10_000_000),
                 function=function[:300],
-                source=_source_line(file, int(line)),
+                source=_source_line(root, name, int(line)),
             )
     return None
 
 
-def _source_line(file: str, line: int) -> str:
+def _source_line(root: str, name: str, line: int) -> str:
     """The candidate says which file, and may have put something else in its place: nothing
-    that is linked, that blocks or that has no end is read."""
+    that is linked, in any part of its name, that blocks or that has no end is read."""
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
+        read = read_file(Path(root), name)
+    except InputError:
         return ""
-    try:
-        regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
-        read = os.read(descriptor, _LONGEST_SOURCE) if regular else b""
-    finally:
-        os.close(descriptor)
     lines = read.decode("utf-8", "replace").splitlines()
     return lines[line - 1].strip()[:300] if 0 < line <= len(lines) else ""
