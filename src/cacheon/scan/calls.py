@@ -2,7 +2,8 @@
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from cacheon.scan import builtin_calls, facts, results, torch_api
 from cacheon.scan.events import Called, Launched, Streamed

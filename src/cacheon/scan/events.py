@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+import msgspec
+
 from cacheon.contract.slots.model import Slot
 from cacheon.scan.values import Names, Value
 
@@ -50,8 +52,7 @@ class Root:
         return self.tensors("output")
 
 
-@dataclass(frozen=True)
-class Context:
+class Context(msgspec.Struct, frozen=True):
     """Where the walk is."""
 
     root: Root
@@ -61,14 +62,12 @@ class Context:
     facts: Names = frozenset()
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(msgspec.Struct, frozen=True, eq=False):
     node: ast.AST
     context: Context
 
 
-@dataclass(frozen=True)
-class Called(Event):
+class Called(Event, frozen=True, eq=False):
     """`name`: the outside function (`torch.cuda.synchronize`), the method of an instance
     (`torch.cuda.Event.query`) or `Tensor.item`. `receiver`: what a method belongs to."""
 
@@ -83,22 +82,19 @@ class Called(Event):
         return (*first, *self.arguments, *self.keywords.values())
 
 
-@dataclass(frozen=True)
-class Tested(Event):
+class Tested(Event, frozen=True, eq=False):
     """A truth value was asked for: `if`, `while`, `assert`, `not`, `and`, `or`."""
 
     value: Value
 
 
-@dataclass(frozen=True)
-class Shown(Event):
+class Shown(Event, frozen=True, eq=False):
     """A value was formatted into a text."""
 
     value: Value
 
 
-@dataclass(frozen=True)
-class Indexed(Event):
+class Indexed(Event, frozen=True, eq=False):
     """`base[index]`, read (`stored` is None) or written."""
 
     base: Value
@@ -107,8 +103,7 @@ class Indexed(Event):
     stored: Value | None = None
 
 
-@dataclass(frozen=True)
-class Wrote(Event):
+class Wrote(Event, frozen=True, eq=False):
     """Memory of `target` was written in place. `how`: the method or the way."""
 
     target: Value
@@ -116,8 +111,7 @@ class Wrote(Event):
     source: Value | None = None
 
 
-@dataclass(frozen=True)
-class Kept(Event):
+class Kept(Event, frozen=True, eq=False):
     """`value` was put into module state `holder`."""
 
     holder: str
@@ -126,23 +120,20 @@ class Kept(Event):
     key: Value | None = None
 
 
-@dataclass(frozen=True)
-class Launched(Event):
+class Launched(Event, frozen=True, eq=False):
     """A Triton kernel was launched; `arguments` by parameter."""
 
     kernel: str
     arguments: Mapping[str, Value]
 
 
-@dataclass(frozen=True)
-class Looped(Event):
+class Looped(Event, frozen=True, eq=False):
     """A `while` loop that nothing within leaves; `forever` where its test stays true."""
 
     forever: bool
 
 
-@dataclass(frozen=True)
-class Branched(Event):
+class Branched(Event, frozen=True, eq=False):
     """A branch on `topic` ("capture" or "rank") and what its two arms do to anything that
     outlives the call."""
 
@@ -151,8 +142,7 @@ class Branched(Event):
     otherwise: frozenset[Effect]
 
 
-@dataclass(frozen=True)
-class Streamed(Event):
+class Streamed(Event, frozen=True, eq=False):
     """`fork`: side stream `which` was made to wait for the caller's; `use`: work was put
     on it; `join`: the caller's was made to wait for it ("" for an event of any)."""
 
@@ -160,8 +150,7 @@ class Streamed(Event):
     which: str
 
 
-@dataclass(frozen=True)
-class Ended(Event):
+class Ended(Event, frozen=True, eq=False):
     """The root was walked. `returned`: its results; `falls`: its end can be reached;
     `used`: arguments whose memory something was done with; `read`: arguments looked at
     at all; `effects`: what outlived the call."""

@@ -2,7 +2,8 @@
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from cacheon.scan.calls import Calls, Keywords
 from cacheon.scan.events import Called, Effect, Ended, How, Root

@@ -1,7 +1,8 @@
 """Names and attributes: where a dotted name leads."""
 
 import ast
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from cacheon.scan import torch_api
 from cacheon.scan.project import place_of

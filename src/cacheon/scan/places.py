@@ -2,7 +2,8 @@
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from cacheon.scan.events import Indexed, Wrote
 from cacheon.scan.members import Members

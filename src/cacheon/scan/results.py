@@ -1,7 +1,8 @@
 """What torch's functions and methods give, by name: place, memory, contents."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from cacheon.scan import torch_api
 from cacheon.scan.values import Group, Host, Place, Tensor, Unknown, Value, place_among, tensors

@@ -4,7 +4,9 @@ import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from cacheon.scan.events import Context, Effect, Event, How, Kept, Phase, Root
 from cacheon.scan.project import Module, Project

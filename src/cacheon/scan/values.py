@@ -7,9 +7,11 @@ the form `path:NAME`; `shares` the arguments (and module state) whose memory it 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
 
 Names = frozenset[str]
 Place = Literal["device", "host", ""]
@@ -19,20 +21,17 @@ CAPTURING, EAGER, LAZY, READY, GROWN = "capturing", "eager", "lazy", "ready", "g
 there yet; it is; it was too small."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Value:
+class Value(msgspec.Struct, frozen=True, kw_only=True):
     held: str = ""
     shares: Names = NONE
     holds: Names = NONE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unknown(Value):
+class Unknown(Value, frozen=True, kw_only=True):
     pass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Host(Value):
+class Host(Value, frozen=True, kw_only=True):
     """A number, a text, a shape. `constant`: a text, a boolean or None that stands in the
     source. `addresses`: arguments whose address is in it. `topics`: what it is about
     ("capture", "rank", "device"). `when` and `unless`: facts where it is true, and where
@@ -46,8 +45,7 @@ class Host(Value):
     unless: Names = NONE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tensor(Value):
+class Tensor(Value, frozen=True, kw_only=True):
     """`place`: where its memory is; "" where that is not known. `mask`: of booleans.
     `part`: the strided slice of an argument that it is, as written. `fresh`: allocated by
     the call."""
@@ -59,8 +57,7 @@ class Tensor(Value):
     part: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group(Value):
+class Group(Value, frozen=True, kw_only=True):
     """A tuple, list or mapping. `items` where each is known, else None; `every`: what any
     of them may be. `literal`: a list that was written out or made by a comprehension."""
 
@@ -69,31 +66,27 @@ class Group(Value):
     literal: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Symbol(Value):
+class Symbol(Value, frozen=True, kw_only=True):
     """A name that an import leads to, such as `torch.cuda.synchronize`."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Made(Value):
+class Made(Value, frozen=True, kw_only=True):
     """An instance of an outside class; `which` tells two of them apart."""
 
     name: str
     which: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Method(Value):
+class Method(Value, frozen=True, kw_only=True):
     """A method of a tensor, a group or an instance, before it is called."""
 
     receiver: Value
     attr: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Function(Value):
+class Function(Value, frozen=True, kw_only=True):
     """A function of the sources, by where it is defined. `instance`: the object that it
     is bound to."""
 
@@ -103,8 +96,7 @@ class Function(Value):
     instance: Value | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kernel(Value):
+class Kernel(Value, frozen=True, kw_only=True):
     """A function that a GPU runs; `gridded` once a grid has been given to it."""
 
     path: str
@@ -112,14 +104,12 @@ class Kernel(Value):
     gridded: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Class(Value):
+class Class(Value, frozen=True, kw_only=True):
     path: str
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Instance(Value):
+class Instance(Value, frozen=True, kw_only=True):
     path: str
     name: str
 
