@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from cacheon.engine.protocol import TensorRef
+from cacheon.engine.plan import TensorRef
 
 ALIGNMENT = 1024
 """Bytes: every region starts at a multiple."""

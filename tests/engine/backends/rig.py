@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import torch
 
-from cacheon.engine.protocol import CallPlan, RingCopy, TensorRef
+from cacheon.engine.plan import CallPlan, RingCopy, TensorRef
 from cacheon.engine.worker.backends.port import Backend, Bound
 
 ROWS = 4

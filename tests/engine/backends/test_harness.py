@@ -9,13 +9,13 @@ import torch
 from tests.engine.backends.entries import affine
 from tests.engine.backends.rig import ROWS, Rig
 
+from cacheon.engine.plan import CasePlan, WorkerPlan
 from cacheon.engine.protocol import (
     AnyCommand,
     AnyReply,
     Arrange,
     Call,
     Capture,
-    CasePlan,
     Disturb,
     Done,
     Load,
@@ -26,7 +26,6 @@ from cacheon.engine.protocol import (
     Replay,
     Stop,
     Warm,
-    WorkerPlan,
 )
 from cacheon.engine.request import Candidate
 from cacheon.engine.slab import Slab

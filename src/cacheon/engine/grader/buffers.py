@@ -7,7 +7,7 @@ import torch
 
 from cacheon.contract.case import Case, ConcreteTensor
 from cacheon.engine.grader.layout import nbytes_of
-from cacheon.engine.protocol import CallPlan, RingCopy
+from cacheon.engine.plan import CallPlan, RingCopy
 from cacheon.engine.slab import GUARD, GUARD_BYTE, POISON_BYTE, Slab, torch_dtype
 
 Values = Mapping[str, torch.Tensor]

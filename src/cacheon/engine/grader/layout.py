@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from cacheon.contract.case import Case, ConcreteTensor
 from cacheon.contract.slots.model import Slot
-from cacheon.engine.protocol import CallPlan, CasePlan, RingCopy, TensorRef, WorkerPlan
+from cacheon.engine.plan import CallPlan, CasePlan, RingCopy, TensorRef, WorkerPlan
 from cacheon.engine.slab import GUARD, padded, torch_dtype
 
 LAYERS = 3

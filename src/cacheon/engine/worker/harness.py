@@ -13,12 +13,12 @@ from typing import Any
 
 import torch
 
+from cacheon.engine.plan import CallPlan, WorkerPlan
 from cacheon.engine.protocol import (
     AnyCommand,
     AnyReply,
     Arrange,
     Call,
-    CallPlan,
     Capture,
     Disturb,
     Done,
@@ -29,7 +29,6 @@ from cacheon.engine.protocol import (
     Recapture,
     Replay,
     Warm,
-    WorkerPlan,
 )
 from cacheon.engine.slab import Slab
 from cacheon.engine.worker.backends.port import Backend, Bound, Entry, Failure

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from cacheon.engine import driver
-from cacheon.engine.protocol import CallPlan
+from cacheon.engine.plan import CallPlan
 from cacheon.engine.slab import Slab
 from cacheon.engine.worker.backends.canaries import Canaries
 from cacheon.engine.worker.backends.nodes import look_into

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from cacheon.engine.protocol import CallPlan
+from cacheon.engine.plan import CallPlan
 from cacheon.engine.slab import Slab
 
 Entry = Callable[..., object]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import torch
 
-from cacheon.engine.protocol import CallPlan
+from cacheon.engine.plan import CallPlan
 from cacheon.engine.slab import Slab
 from cacheon.engine.worker.backends.canaries import Canaries
 from cacheon.engine.worker.backends.port import Bound, Captured, Entry, Failure
