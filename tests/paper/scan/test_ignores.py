@@ -1,0 +1,95 @@
+"""Ignore comments: for their line or the next, with a reason; what is wrong is told."""
+
+from pathlib import Path
+
+import pytest
+
+from cacheon.bundle import open_bundle
+from cacheon.scan.bundles import scan_bundle
+from cacheon.scan.ignores import ignores
+
+MANIFEST = """
+bundle_id = "b"
+abi_version = "cacheon-op-abi-v0"
+[[ops]]
+slot = "activation.silu_and_mul"
+source = "k.py"
+entry = "silu_and_mul"
+"""
+ENTRY = """\
+import os
+import torch
+
+
+def silu_and_mul(x, out):
+    out.copy_(x[:, : out.shape[1]])
+"""
+
+
+def rows(root: Path, body: str) -> list[tuple[str, str]]:
+    (root / "manifest.toml").write_text(MANIFEST)
+    (root / "k.py").write_text(ENTRY + body)
+    return [(f.rule, f.ignored) for f in scan_bundle(open_bundle(root))]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    torch.cuda.synchronize()  # cacheon: ignore[CG105] wanted here\n",
+        "    torch.cuda.synchronize()  # noqa  # cacheon:ignore[CG105]  wanted here\n",
+        "    torch.cuda.synchronize()  # cacheon: ignore[CG101,CG105] wanted here\n",
+        "    # cacheon: ignore[CG105] wanted here\n    torch.cuda.synchronize()\n",
+        "    # cacheon: ignore[CG105] wanted here\n\n    # and more\n"
+        "    torch.cuda.synchronize()\n",
+        "    # cacheon: ignore[CG101] never\n    # cacheon: ignore[CG105] wanted here\n"
+        "    torch.cuda.synchronize()\n",
+    ],
+)
+def test_a_finding_is_left_with_its_reason(tmp_path: Path, body: str) -> None:
+    assert rows(tmp_path, body) == [("CG105", "wanted here")]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    torch.cuda.synchronize()  # cacheon: ignore[CG101] another rule\n",
+        "    # cacheon: ignore[CG105] the line after the next\n    x.sum()\n"
+        "    torch.cuda.synchronize()\n",
+        '    torch.cuda.synchronize(); y = "# cacheon: ignore[CG105] in a text"\n',
+        "    torch.cuda.synchronize()\n    # cacheon: ignore[CG105] too late\n",
+    ],
+)
+def test_a_comment_that_speaks_of_something_else_leaves_it(tmp_path: Path, body: str) -> None:
+    assert rows(tmp_path, body) == [("CG105", "")]
+
+
+@pytest.mark.parametrize(
+    ("comment", "what"),
+    [
+        ("# cacheon: ignore[CG105]", "an ignore comment needs a reason"),
+        ("# cacheon: ignore[CG105] ok", "an ignore comment needs a reason"),
+        ("# cacheon: ignore[CG199] a reason", "no such rule: CG199"),
+        ("# cacheon: ignore[] a reason", "no such rule: none given"),
+        ("# cacheon: ignore CG105 a reason", "expected `cacheon: ignore[RULE] reason`"),
+        ("# cacheon: skip", "expected `cacheon: ignore[RULE] reason`"),
+    ],
+)
+def test_a_comment_that_cannot_stand_is_a_finding(
+    tmp_path: Path, comment: str, what: str
+) -> None:
+    body = f"    torch.cuda.synchronize()  {comment}\n"
+    (tmp_path / "manifest.toml").write_text(MANIFEST)
+    (tmp_path / "k.py").write_text(ENTRY + body)
+    findings = scan_bundle(open_bundle(tmp_path))
+    assert [f.rule for f in findings] == ["CG105", "CG808"]
+    assert findings[1].message == what
+    assert not any(f.ignored for f in findings)
+
+
+def test_what_may_run_at_all_cannot_be_left(tmp_path: Path) -> None:
+    body = "    os.abort()  # cacheon: ignore[CG902] it is the best way\n"
+    assert rows(tmp_path, body) == [("CG902", "")]
+
+
+def test_a_source_without_the_word_is_not_read_again() -> None:
+    assert ignores("x = (\n").lines == {}

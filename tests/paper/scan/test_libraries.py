@@ -1,0 +1,151 @@
+"""Sources that are no bundle: only what takes tensors or launches kernels is judged."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from cacheon.scan.libraries import scan_sources
+from cacheon.scan.sources import module_of
+
+HEAD = """\
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+from typing import List, Optional, Sequence
+
+
+@triton.jit
+def k(x_ptr, out_ptr):
+    tl.store(out_ptr, tl.load(x_ptr))
+
+
+"""
+
+
+def rules(source: str, files: Mapping[str, str] | None = None) -> list[str]:
+    modules = [
+        module_of(text.encode(), path, path)
+        for path, text in {"m.py": HEAD + source, **(files or {})}.items()
+    ]
+    return [finding.rule for finding in scan_sources(modules)]
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        "Tensor",
+        "torch.Tensor",
+        "'torch.Tensor'",
+        "'Tensor'",
+        "Tensor | None",
+        "Optional[torch.Tensor]",
+    ],
+)
+def test_a_function_that_takes_tensors_is_judged(annotation: str) -> None:
+    assert rules(f"def f(x: {annotation}):\n    return x.item()\n") == ["CG101"]
+
+
+@pytest.mark.parametrize("annotation", ["list[Tensor]", "List[torch.Tensor]", "Sequence[Tensor]"])
+def test_a_list_of_tensors_is_one(annotation: str) -> None:
+    source = f"def f(y: Tensor, xs: {annotation}):\n    return [x.item() for x in xs]\n"
+    assert rules(source) == ["CG101"]
+
+
+@pytest.mark.parametrize(
+    "signature",
+    [
+        "x",
+        "x: int",
+        "x: object",
+        "x: list[int], y: Tensor",
+        "x: dict[str, Tensor]",
+        "x: cute.Tensor",
+        "x: Tensor | int",
+        "x: 'numpy.ndarray'",
+        "x_cpu: Tensor, x=3",
+        "host_x: Tensor, x: float = 1.0",
+    ],
+)
+def test_what_may_be_no_tensor_of_the_device_is_not(signature: str) -> None:
+    assert rules(f"def f({signature}):\n    return x.item(), x_cpu.item(), host_x.item()\n") == []
+
+
+def test_a_function_that_launches_a_kernel_is_judged() -> None:
+    source = "def f(x, out):\n    k[(1,)](x, torch.zeros(4))\n    torch.cuda.synchronize()\n"
+    assert rules(source) == ["CG102", "CG105"]
+    assert rules("def f(x, out):\n    x[(1,)](out)\n    torch.cuda.synchronize()\n") == []
+
+
+def test_methods_are_judged_and_constructors_are_not() -> None:
+    source = """
+class Norm(torch.nn.Module):
+    def __init__(self, x: Tensor):
+        self.scale = x.item()
+        self.space = None
+
+    @property
+    def width(self) -> int:
+        return 3
+
+    def forward(self, x: Tensor, device: torch.device):
+        if self.space is None or self.space.numel() < x.numel():
+            self.space = torch.empty(x.numel(), device=device)
+        return x.item() * self.width
+
+    @staticmethod
+    def apply(ctx, x: Tensor):
+        ctx.save_for_backward(x)
+        return x.tolist()
+
+    async def later(self, x: Tensor):
+        return x
+"""
+    assert rules(source) == ["CG302", "CG101", "CG101"]
+
+
+def test_what_belongs_to_a_bundle_is_not_judged() -> None:
+    source = """
+import os
+import subprocess
+
+_KEPT = []
+
+
+def f(x: Tensor, out: Tensor):
+    x.mul_(2)
+    _KEPT.append(x)
+    if torch.cuda.is_current_stream_capturing():
+        out.copy_(x)
+    os.environ["A"] = "1"
+    subprocess.run(["true"])
+"""
+    assert rules(source) == []
+
+
+def test_functions_of_the_device_are_left_alone() -> None:
+    source = """
+@triton.autotune(configs=[], key=[])
+@triton.jit
+def k2(x: Tensor):
+    if x:
+        return
+
+
+@cute.kernel
+def k3(x: Tensor):
+    if x:
+        return
+"""
+    assert rules(source) == []
+
+
+def test_comments_are_heeded_and_cuda_in_strings_is_read() -> None:
+    source = 'TEXT = """\n__global__ void k();\nvoid f() { k<<<1, 2>>>(); }\n"""\n'
+    source += "X = 1  # cacheon: ignore\n"
+    assert rules(source) == ["CG401", "CG808"]
+
+
+def test_a_helper_in_another_module_is_followed() -> None:
+    source = "from other import peak\n\n\ndef f(x: Tensor):\n    return peak(x)\n"
+    assert rules(source, {"other.py": "def peak(t):\n    return t.amax().item()\n"}) == ["CG101"]
