@@ -11,6 +11,7 @@ MOST_BYTES = 2 << 20
 DEEPEST = 200
 """Levels of a tree: what walks it is recursive."""
 _ENCODING = re.compile(r"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_LINE_END = re.compile("\r\n|\r|\n")
 _UTF_8 = {"utf-8", "utf8", "utf_8", "utf-8-sig"}
 
 
@@ -47,7 +48,7 @@ def decoded(data: bytes, file: str) -> str:
         ) from error
     if "\0" in text:
         raise InputError(file=file, expected="Python", got="a NUL byte")
-    for number, line in enumerate(text.splitlines()[:2], 1):
+    for number, line in enumerate(lines_of(text)[:2], 1):
         declared = _ENCODING.match(line)
         if declared and declared[1].lower() not in _UTF_8:
             # Python would import other text than the text that is read here.
@@ -55,6 +56,11 @@ def decoded(data: bytes, file: str) -> str:
                 file=file, place=f"line {number}", expected="UTF-8", got=repr(declared[1])
             )
     return text
+
+
+def lines_of(text: str) -> list[str]:
+    """Lines as Python counts them: a form feed or U+2028 is part of one."""
+    return _LINE_END.split(text)
 
 
 def bounded(data: bytes, file: str) -> tuple[ast.Module, list[ast.AST]]:

@@ -3,7 +3,7 @@
 import ast
 from pathlib import PurePosixPath
 
-from cacheon.scan.parse import bounded, decoded
+from cacheon.scan.parse import bounded, decoded, lines_of
 from cacheon.scan.project import Module
 
 
@@ -20,12 +20,12 @@ def module_of(data: bytes, path: str, shown: str, prefix: str = "") -> Module:
         name=".".join(names),
         tree=tree,
         nodes=nodes,
-        lines=decoded(data, shown).splitlines(),
+        lines=lines_of(decoded(data, shown)),
         package=".".join(package),
     )
 
 
 def text_of(data: bytes, path: str) -> Module:
     """A file of another language: its lines only."""
-    lines = data.decode("utf-8", "replace").splitlines()
+    lines = lines_of(data.decode("utf-8", "replace"))
     return Module(path=path, name="", tree=ast.Module([], []), lines=lines)

@@ -74,9 +74,7 @@ def test_a_comment_that_speaks_of_something_else_leaves_it(tmp_path: Path, body:
         ("# cacheon: skip", "expected `cacheon: ignore[RULE] reason`"),
     ],
 )
-def test_a_comment_that_cannot_stand_is_a_finding(
-    tmp_path: Path, comment: str, what: str
-) -> None:
+def test_a_comment_that_cannot_stand_is_a_finding(tmp_path: Path, comment: str, what: str) -> None:
     body = f"    torch.cuda.synchronize()  {comment}\n"
     (tmp_path / "manifest.toml").write_text(MANIFEST)
     (tmp_path / "k.py").write_text(ENTRY + body)
@@ -93,3 +91,14 @@ def test_what_may_run_at_all_cannot_be_left(tmp_path: Path) -> None:
 
 def test_a_source_without_the_word_is_not_read_again() -> None:
     assert ignores("x = (\n").lines == {}
+
+
+@pytest.mark.parametrize("end", ["\x0c", "\x0b", "\x1c", "\x85", "\u2028"])
+def test_lines_are_counted_as_python_counts_them(tmp_path: Path, end: str) -> None:
+    """A character that ends a line for other readers moves no finding, and no comment."""
+    (tmp_path / "manifest.toml").write_text(MANIFEST)
+    body = f"    # one{end}  two\n    torch.cuda.synchronize()  # cacheon: ignore[CG105] wanted\n"
+    (tmp_path / "k.py").write_text(ENTRY + body)
+    (finding,) = (f for f in scan_bundle(open_bundle(tmp_path)) if f.rule == "CG105")
+    assert finding.source.startswith("torch.cuda.synchronize()")
+    assert finding.ignored == "wanted"

@@ -65,6 +65,8 @@ def test_ways_to_define_a_callable(tmp_path: Path, source: str) -> None:
         (b"f = g = '\xff'", "k.py: byte 9: expected UTF-8, got another encoding"),
         (b"# coding: latin-1\nf = g = 1", "k.py: line 1: expected UTF-8, got 'latin-1'"),
         (b"#!x\n# vim: set fileencoding=utf-7 :\n", "k.py: line 2: expected UTF-8, got 'utf-7'"),
+        ("# a\u2028b\n# coding: utf-7\n".encode(), "k.py: line 2: expected UTF-8, got 'utf-7'"),
+        (b"# a\x0cb\r#coding=koi8-r\r", "k.py: line 2: expected UTF-8, got 'koi8-r'"),
         (b"f = g = 1\0", "k.py: expected Python, got a NUL byte"),
         (b"f = g = " + b"(" * 5000, "k.py: "),
         (b"f = g = " + b"-" * 100_000 + b"1", "k.py: "),
