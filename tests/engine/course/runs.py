@@ -23,8 +23,19 @@ def verify(
     *bundles: Path, device: str, arguments: tuple[str, ...] = (), mark: str = ""
 ) -> dict[str, Any]:
     """The document of one `cacheon verify`; its exit code stands in it."""
-    command = [sys.executable, "-m", "cacheon.cli", "verify", *map(str, bundles)]
-    command += ["--device", device, "--format", "json", *arguments]
+    return _document(["verify", *map(str, bundles), "--device", device, *arguments], mark)
+
+
+def qualify(
+    *bundles: Path, arena: str, store: Path, arguments: tuple[str, ...] = (), mark: str = ""
+) -> dict[str, Any]:
+    """The document of one `cacheon qualify`; its exit code stands in it."""
+    words = ["qualify", *map(str, bundles), "--arena", arena, "--store", str(store), *arguments]
+    return _document(words, mark)
+
+
+def _document(words: list[str], mark: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "cacheon.cli", *words, "--format", "json"]
     environment = dict(os.environ, PYTHONPATH=python_path(), **({MARK: mark} if mark else {}))
     done = subprocess.run(
         command, capture_output=True, text=True, env=environment, check=False, timeout=1500

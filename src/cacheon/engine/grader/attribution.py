@@ -159,11 +159,13 @@ def _explain(slot: Slot, judgement: Judgement, evidence: Evidence) -> tuple[str,
     if judgement.fault == "early":
         return "CG401", (f"a consumer on the caller's stream read {name} before it was complete")
     if poison is not None:
-        share = float(poison.float().mean())
-        if share == 1.0:
+        # Counted, not averaged: a mean in float32 of many millions of ones is not one.
+        left = int(poison.sum())
+        if left == poison.numel():
             return _nothing_written(name, evidence)
-        if share > 0.0:
-            return "CG203", f"{100 * share:.1f} % of {name} still poisoned, {pattern(poison)}"
+        if left:
+            share = 100 * left / poison.numel()
+            return "CG203", f"{share:.1f} % of {name} still poisoned, {pattern(poison)}"
     if evidence.early:
         return (
             "CG401",
