@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,9 @@ def test_a_name_with_parentheses_and_numbers_confuses_nobody(tmp_path: Path) -> 
     odd = tmp_path / "a) R 1 2 (b"
     odd.symlink_to(Path("/bin/sleep").resolve())
     with subprocess.Popen([str(odd), "1000"], start_new_session=True) as process:
-        seen = processes.look(process.pid)
+        # Its command line comes a moment after it.
+        while not (seen := processes.look(process.pid)) or not seen.command:
+            time.sleep(0.001)
         process.kill()
     assert seen is not None
     assert (seen.parent, seen.session) == (os.getpid(), process.pid)
