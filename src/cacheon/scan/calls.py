@@ -281,11 +281,10 @@ class Calls(Expressions):
 
     def _grow(self, node: ast.AST, group: Group, value: Value) -> None:
         """A container of this call's own got an item."""
-        owner = node.func if isinstance(node, ast.Call) else None
-        if isinstance(owner, ast.Attribute):
-            grown = pruned(Group(every=join(every(group), value), shares=group.shares))
-            if isinstance(owner.value, ast.Name):
-                self.assign(owner.value, grown)
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name() as owner)):
+                grown = Group(every=join(every(group), value), shares=group.shares)
+                self.assign(owner, pruned(grown))
 
     def _of_made(
         self, node: ast.AST, made: Made, attr: str, values: Arguments, keywords: Keywords

@@ -71,9 +71,7 @@ class Expressions(Places):
             case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items):
                 return self._display(items, not isinstance(node, ast.Tuple))
             case ast.Dict(values=values, keys=keys):
-                found = [self.value(each) for each in (*filter(None, keys), *values)]
-                kept = found[len(found) - len(values) :]
-                return pruned(Group(every=joined(kept) if kept else NOTHING))
+                return self._mapping(keys, values)
             case ast.NamedExpr(target=ast.Name(id=name), value=inner):
                 value = self.value(inner)
                 self.frame.env[name] = value
@@ -206,6 +204,18 @@ class Expressions(Places):
         whole = joined(values) if values else NOTHING
         group = Group(items=tuple(values) if known else None, every=whole, literal=literal)
         return pruned(group)
+
+    def _mapping(self, keys: Sequence[ast.expr | None], values: Sequence[ast.expr]) -> Value:
+        found: list[Value] = []
+        for key, each in zip(keys, values, strict=True):
+            value = self.value(each)
+            if key is None:
+                # `**other`: its values, not the mapping itself.
+                found.append(self.one_of(value))
+            else:
+                self.value(key)
+                found.append(value)
+        return pruned(Group(every=joined(found) if found else NOTHING))
 
     def _comprehension(self, node: Comprehension) -> Value:
         before = dict(self.frame.env)

@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from cacheon.scan.calls import Calls, Keywords
 from cacheon.scan.events import Called, Effect, Ended, How, Root
-from cacheon.scan.project import FunctionNode
+from cacheon.scan.project import FunctionNode, place_of
 from cacheon.scan.state import DEEPEST_CALLS, Frame
-from cacheon.scan.triton_kernels import is_kernel
+from cacheon.scan.triton_kernels import Definition, is_kernel
 from cacheon.scan.values import (
     LAZY,
     NOTHING,
@@ -33,7 +33,7 @@ class Functions(Calls):
         self.memo: dict[object, tuple[Value, set[Effect], set[str], set[str]]] = {}
         self.defaults: dict[tuple[str, int, str], Value] = {}
 
-    def defined(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Value:
+    def defined(self, node: Definition) -> Value:
         """The value of a `def`; a kernel is another than a function of the host."""
         for decorator in node.decorator_list:
             self.value(decorator)
@@ -43,30 +43,35 @@ class Functions(Calls):
         if is_kernel(node):
             return Kernel(path=self.frame.module.path, name=node.name)
         function = self.function(node)
-        for name, default in _defaults(node):
-            value = self.value(default)
-            if isinstance(value, Group):
-                # One object for all calls: state that outlives them.
-                holder = f"{function.path}:{function.name}.{name}"
-                self.contents.setdefault(holder, value)
-                value = replace(value, held=holder)
-            self.defaults[function.path, function.line, name] = value
+        self.take_defaults(node, function.path, function.name, self.frame)
         return function
+
+    def take_defaults(self, node: Definition, path: str, name: str, frame: Frame) -> None:
+        outer, self.frame = self.frame, frame
+        for parameter, default in _defaults(node):
+            key = path, place_of(node), parameter
+            if key not in self.defaults:
+                value = self.value(default)
+                if isinstance(value, Group):
+                    # One object for all calls: state that outlives them.
+                    holder = f"{path}:{name}.{parameter}"
+                    self.contents.setdefault(holder, value)
+                    value = replace(value, held=holder)
+                self.defaults[key] = value
+        self.frame = outer
 
     def define_class(self, node: ast.ClassDef) -> None:
         if self.frame.module.classes.get(node.name) is node:
             path = self.frame.module.path
             self.frame.env[node.name] = Class(path=path, name=node.name)
             for statement in node.body:
-                if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value:
-                    self._class_state(node.name, statement)
-
-    def _class_state(self, name: str, statement: ast.Assign | ast.AnnAssign) -> None:
-        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        for target in targets:
-            if isinstance(target, ast.Name) and statement.value is not None:
-                holder = f"{self.frame.module.path}:{name}.{target.id}"
-                self.contents.setdefault(holder, self.value(statement.value))
+                match statement:
+                    case (
+                        ast.Assign(targets=[ast.Name(id=name)], value=value)
+                        | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+                    ):
+                        holder = f"{path}:{node.name}.{name}"
+                        self.contents.setdefault(holder, self.value(value))
 
     def invoke(
         self, node: ast.AST, function: Value, values: Sequence[Value], keywords: Keywords
@@ -189,6 +194,7 @@ class Functions(Calls):
     def enter(self, root: Root, function: Value, arguments: Sequence[Value]) -> Value:
         """Walk a function that is called from outside; the join of what it returns."""
         if not isinstance(function, Function):
+            # Made by something that is not seen: a partial, a class, an import.
             return UNKNOWN
         self.root, self.phase, self.facts = root, root.phase, frozenset()
         self.effects, self.used, self.read = [set()], set(), set()
@@ -211,7 +217,7 @@ class Functions(Calls):
         return joined([value for _, value in frame.returned] or [NOTHING])
 
 
-def _defaults(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[tuple[str, ast.expr]]:
+def _defaults(node: Definition) -> list[tuple[str, ast.expr]]:
     arguments = node.args
     positional = [*arguments.posonlyargs, *arguments.args]
     last = positional[len(positional) - len(arguments.defaults) :]

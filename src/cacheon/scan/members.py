@@ -73,13 +73,19 @@ class Members(Walk):
             case Function(path=path, name=name) | Class(path=path, name=name):
                 return self._method(base, attr) or self.attribute_of_state(f"{path}:{name}.{attr}")
             case Instance(path=path, name=name):
-                holder = f"{base.held or path}:{name}.{attr}"
-                if holder in self.contents:
-                    return self.attribute_of_state(holder)
-                return self._method(base, attr) or self.attribute_of_state(holder)
+                return self._of_instance(base, f"{path}:{name}.{attr}", attr)
             case Host():
                 return Host(held=base.held, holds=base.holds)
         return replace(UNKNOWN, held=base.held)
+
+    def _of_instance(self, base: Instance, holder: str, attr: str) -> Value:
+        found = None if holder in self.contents else self._method(base, attr)
+        if found is not None:
+            return found
+        if base.held:
+            return self.attribute_of_state(holder)
+        # An object of the call's own: what it has goes when the call ends.
+        return self.contents.get(holder, UNKNOWN)
 
     def _method(self, base: Value, attr: str) -> Value | None:
         if not isinstance(base, Class | Instance):
@@ -90,6 +96,7 @@ class Members(Walk):
                 self.project.remember(base.path, node)
                 place = place_of(node)
                 self.closures.setdefault((base.path, place), self.load(module))
+                self.take_defaults(node, base.path, attr, self.closures[base.path, place])
                 marks = {d.id for d in node.decorator_list if isinstance(d, ast.Name)}
                 bound = None if "staticmethod" in marks else base
                 function = Function(path=base.path, line=place, name=attr, instance=bound)

@@ -123,8 +123,12 @@ class Places(Members):
         match base:
             case Function(path=path, name=name) | Class(path=path, name=name):
                 self.keep(node, f"{path}:{name}.{attr}", "name", value)
-            case Instance(path=path, name=name):
-                self.keep(node, f"{base.held or path}:{name}.{attr}", "name", value)
+            case Instance(path=path, name=name, held=held):
+                holder = f"{path}:{name}.{attr}"
+                if held:
+                    self.keep(node, holder, "name", value)
+                else:
+                    self.fill(holder, "name", value)
             case Tensor() if attr == "data":
                 self.write(node, base, ".data =", value)
 

@@ -39,17 +39,18 @@ class Scan:
         """Walk the roots; and once more where they left something in module state, which
         those before may meet."""
         walker = Statements(self.project, self._ask)
-        for _ in range(2):
-            before = walker.version
-            self._finders, self._found = detectors(), {}
-            walker.memo.clear()
-            returned: dict[str, Value] = {}
-            for start in starts:
-                function = self._function(walker, start)
-                arguments = start.arguments(returned)
-                returned[start.name] = walker.enter(start.root, function, arguments)
-            if walker.version == before:
-                return
+        self._round(walker, starts)
+        if walker.version:
+            self._round(walker, starts)
+
+    def _round(self, walker: Statements, starts: Sequence[Start]) -> None:
+        self._finders, self._found = detectors(), {}
+        walker.memo.clear()
+        returned: dict[str, Value] = {}
+        for start in starts:
+            function = self._function(walker, start)
+            arguments = start.arguments(returned)
+            returned[start.name] = walker.enter(start.root, function, arguments)
 
     def _function(self, walker: Statements, start: Start) -> Value:
         """What a root's name leads to; a dotted one to a method."""

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from cacheon.scan.events import Context, Effect, Event, How, Kept, Phase, Root
 from cacheon.scan.project import Module, Project
+from cacheon.scan.triton_kernels import Definition
 from cacheon.scan.values import (
     EAGER,
     LAZY,
@@ -93,6 +94,10 @@ class Walk(ABC):
         """The names of a module, its statements walked once."""
 
     @abstractmethod
+    def take_defaults(self, node: Definition, path: str, name: str, frame: Frame) -> None:
+        """Evaluate the defaults of a function, once, where it is defined."""
+
+    @abstractmethod
     def imported(self, dotted: str) -> Value:
         """What `import` of a dotted name binds."""
 
@@ -156,6 +161,14 @@ class Walk(ABC):
         self, node: ast.AST, holder: str, how: How, value: Value, key: Value | None = None
     ) -> None:
         """Put a value into module state."""
+        kept = self.fill(holder, how, value)
+        self.emit(Kept(node, self.context, holder, how, kept, key))
+        lasting = value.holds or not isinstance(value, Tensor) or how == "item"
+        if lasting and self.now != "first":
+            self.affect("keep", holder)
+
+    def fill(self, holder: str, how: How, value: Value) -> Value:
+        """Remember what a place may hold; the value without where it was read from."""
         kept = replace(value, held="")
         before = self.contents.get(holder, NOTHING)
         if how in ("key", "item"):
@@ -167,10 +180,7 @@ class Walk(ABC):
         if after != before:
             self.contents[holder] = after
             self.version += 1
-        self.emit(Kept(node, self.context, holder, how, kept, key))
-        lasting = value.holds or not isinstance(value, Tensor) or how == "item"
-        if lasting and self.now != "first":
-            self.affect("keep", holder)
+        return kept
 
     def read_global(self, module: Module, name: str) -> Value | None:
         """A name of a module; with where it is held, if some function changes it."""
@@ -178,7 +188,7 @@ class Walk(ABC):
         if frame is None or name not in frame.env:
             return None
         value = frame.env[name]
-        if isinstance(value, Made):
+        if isinstance(value, Made | Instance):
             return replace(value, held=f"{module.path}:{name}")
         if name not in module.changed or not isinstance(value, Host | Group | Unknown | Tensor):
             return value

@@ -97,7 +97,7 @@ class Statements(Importing):
 
     def _augmented(self, node: ast.AugAssign) -> None:
         """`target += value`: in place where the target is a tensor."""
-        loaded = _as_load(node.target, node)
+        loaded = _as_load(node.target)
         if isinstance(node.target, ast.Name) and node.target.id in self.frame.globals:
             whole = ast.copy_location(ast.BinOp(loaded, node.op, node.value), node)
             self._count(node, node.target.id, whole)
@@ -244,9 +244,9 @@ def _leaves(node: ast.AST) -> bool:
     return any(map(_leaves, ast.iter_child_nodes(node)))
 
 
-def _as_load(target: ast.expr, place: ast.AST) -> ast.expr:
+def _as_load(target: ast.Name | ast.Attribute | ast.Subscript) -> ast.expr:
     """The place that is assigned to, as it would be read."""
-    load: ast.expr = target
+    load: ast.expr
     match target:
         case ast.Name(id=name):
             load = ast.Name(id=name, ctx=ast.Load())
@@ -254,7 +254,7 @@ def _as_load(target: ast.expr, place: ast.AST) -> ast.expr:
             load = ast.Attribute(value=value, attr=attr, ctx=ast.Load())
         case ast.Subscript(value=value, slice=index):
             load = ast.Subscript(value=value, slice=index, ctx=ast.Load())
-    return ast.copy_location(load, place)
+    return ast.copy_location(load, target)
 
 
 def _name_of(node: ast.expr) -> str:
