@@ -56,13 +56,13 @@ imports: $(STAMP)
 	$(BIN)/lint-imports
 
 test: check ## the checks, then every test that needs no GPU
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m 'not gpu and not ranks' $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile -m 'not gpu and not ranks' $(PYTEST_ARGS)
 
 coverage: $(STAMP) ## the paper wing's tests, which must cover all of it
 	$(BIN)/python -m pytest -m 'not gpu and not ranks and not slow' \
 	  tests/paper \
 	  --cov=cacheon.records --cov=cacheon.rules --cov=cacheon.contract \
-	  --cov=cacheon.bundle --cov=cacheon.scan --cov-report=term-missing --cov-fail-under=100
+	  --cov=cacheon.bundle --cov=cacheon.scan --cov=cacheon.evidence --cov-report=term-missing --cov-fail-under=100
 
 gpu-test: ## the GPU's tests in the active environment, offline; a skip is a failure
 	@test "$(GPUS)" -ge 1 || { echo 'make gpu-test needs a GPU: nvidia-smi shows none' >&2; exit 2; }
