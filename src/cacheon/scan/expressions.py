@@ -88,9 +88,8 @@ class Expressions(Places):
                 return self._comprehension(node)
             case ast.Starred(value=inner) | ast.Await(value=inner):
                 return self.value(inner)
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr):
-                self.value(child)
+            case ast.Yield(value=ast.expr() as inner) | ast.YieldFrom(value=inner):
+                self.value(inner)
         return UNKNOWN
 
     def function(self, node: FunctionNode) -> Function:

@@ -74,10 +74,8 @@ class Functions(Calls):
                         self.contents.setdefault(holder, self.value(value))
 
     def invoke(
-        self, node: ast.AST, function: Value, values: Sequence[Value], keywords: Keywords
+        self, node: ast.AST, function: Function, values: Sequence[Value], keywords: Keywords
     ) -> Value:
-        if not isinstance(function, Function):
-            return UNKNOWN
         place = (function.path, function.line)
         if place in self.calls or len(self.calls) >= DEEPEST_CALLS:
             self.pass_on(*values, *keywords.values())

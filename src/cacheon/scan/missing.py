@@ -68,7 +68,9 @@ def _is_there(dotted: str, project: Project) -> bool:
     root = dotted.partition(".")[0]
     if not root or root in sys.stdlib_module_names or root in _SERVING:
         return True
-    if any(module.name.partition(".")[0] == root for module in project.modules.values()):
-        return True
+    names = [module.name for module in project.modules.values()]
+    if any(name.partition(".")[0] == root for name in names):
+        # A directory of the sources: a package even without a file of its own.
+        return any(name.startswith(f"{dotted}.") for name in names)
     # Looks for a file of that name; runs nothing.
     return root == "__main__" or importlib.util.find_spec(root) is not None

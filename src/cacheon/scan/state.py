@@ -16,6 +16,7 @@ from cacheon.scan.values import (
     LAZY,
     NOTHING,
     UNKNOWN,
+    Function,
     Group,
     Host,
     Instance,
@@ -111,7 +112,11 @@ class Walk(ABC):
 
     @abstractmethod
     def invoke(
-        self, node: ast.AST, function: Value, values: Sequence[Value], keywords: Mapping[str, Value]
+        self,
+        node: ast.AST,
+        function: Function,
+        values: Sequence[Value],
+        keywords: Mapping[str, Value],
     ) -> Value:
         """Call a function of the sources."""
 

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Mapping, Sequence
+from copy import copy
 
 from cacheon.scan import facts, torch_api
 from cacheon.scan.calls import stream_of
@@ -53,10 +54,11 @@ class Statements(Importing):
                 result = Host(known=True) if value is None else self.value(value)
                 self.frame.returned.append((node, result))
                 return False
-            case ast.Raise() | ast.Break() | ast.Continue():
-                for child in ast.iter_child_nodes(node):
-                    if isinstance(child, ast.expr):
-                        self.value(child)
+            case ast.Raise(exc=exception, cause=cause):
+                for each in filter(None, (exception, cause)):
+                    self.value(each)
+                return False
+            case ast.Break() | ast.Continue():
                 return False
             case ast.For() | ast.AsyncFor():
                 self._for(node)
@@ -79,9 +81,9 @@ class Statements(Importing):
             case ast.Match():
                 self._match(node)
             case ast.Delete(targets=targets):
-                for each in targets:
-                    if isinstance(each, ast.Subscript):
-                        self.affect("take", self.value(each.value).held)
+                for deleted in targets:
+                    if isinstance(deleted, ast.Subscript):
+                        self.affect("take", self.value(deleted.value).held)
         return True
 
     def _assigned(self, targets: Sequence[ast.expr], node: ast.expr) -> None:
@@ -246,15 +248,9 @@ def _leaves(node: ast.AST) -> bool:
 
 def _as_load(target: ast.Name | ast.Attribute | ast.Subscript) -> ast.expr:
     """The place that is assigned to, as it would be read."""
-    load: ast.expr
-    match target:
-        case ast.Name(id=name):
-            load = ast.Name(id=name, ctx=ast.Load())
-        case ast.Attribute(value=value, attr=attr):
-            load = ast.Attribute(value=value, attr=attr, ctx=ast.Load())
-        case ast.Subscript(value=value, slice=index):
-            load = ast.Subscript(value=value, slice=index, ctx=ast.Load())
-    return ast.copy_location(load, target)
+    load = copy(target)
+    load.ctx = ast.Load()
+    return load
 
 
 def _name_of(node: ast.expr) -> str:

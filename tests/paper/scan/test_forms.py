@@ -102,3 +102,13 @@ def test_the_catalogues_good_example_has_no_finding(id: str, found: Found) -> No
     rule = RULES[id]
     ast.parse(rule.good)
     assert found(rule.good, rule.slot, rule.files) == []
+
+
+def test_a_declared_source_of_cuda_is_read(found: Found) -> None:
+    kernel = "// cudaMalloc(\n__global__ void k();\nvoid f() {\n  cudaDeviceSynchronize();\n}\n"
+    source = IMPORTS + "def silu_and_mul(x, out):\n    out.copy_(x[:, : out.shape[1]])\n"
+    findings = found(
+        source, files={"kernels/k.cu": kernel}, row='cuda_sources = ["kernels/k.cu"]\n'
+    )
+    assert [(f.rule, f.file, f.line) for f in findings] == [("CG105", "kernels/k.cu", 4)]
+    assert findings[0].source == "  cudaDeviceSynchronize();".strip()

@@ -73,6 +73,7 @@ def scanned(root: Path, source: str) -> tuple[list[str], float]:
     return rules, time.process_time() - started
 
 
+@pytest.mark.slow
 def test_five_thousand_lines_take_less_than_a_second(tmp_path: Path) -> None:
     helper = """
 def helper_{n}(t, target):
@@ -125,7 +126,7 @@ def test_sources_that_import_each_other_are_read_once(tmp_path: Path) -> None:
 
 def test_deep_but_allowed_nesting_over_calls_is_walked(tmp_path: Path) -> None:
     """What lies deeper than the walk goes is unknown; nothing breaks."""
-    deep = "(" * 90 + "t" + ",)" * 90
+    deep = "(" * 90 + "t" + ",)" * 90 + ", t" + ".a" * 180
     source = "".join(f"def f{n}(t):\n    return f{n + 1}({deep})\n" for n in range(20))
     source += "def f20(t):\n    return t\n" + ENTRY + "    f0(x)\n"
     rules, _ = scanned(tmp_path, source)

@@ -132,6 +132,11 @@ def k2(x: Tensor):
         return
 
 
+@DECORATORS[0]
+def f(x):
+    pass
+
+
 @cute.kernel
 def k3(x: Tensor):
     if x:

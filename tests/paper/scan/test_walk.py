@@ -1,11 +1,17 @@
 """How values travel: each snippet makes a `y`, and its `.item()` is a finding where `y` is
 a tensor of the device, and none where it is something else, or not known."""
 
+import ast
 from collections.abc import Callable
 
 import pytest
 
+from cacheon.scan import events
+from cacheon.scan.detectors import detectors
 from cacheon.scan.findings import ScanFinding
+from cacheon.scan.project import Project
+from cacheon.scan.statements import Statements
+from cacheon.scan.values import UNKNOWN
 
 Found = Callable[..., list[ScanFinding]]
 HEAD = """\
@@ -178,6 +184,7 @@ y = torch.zeros(3, device="cpu")
 y = torch.zeros(3, device=torch.device("cpu"))
 y = torch.zeros(3, device=None)
 y = torch.zeros_like(SOMETHING)
+y = torch.zeros(3).to(SOMETHING(1))
 y = torch.zeros(3).to(SOMETHING)
 y = torch.zeros(3).to(x.shape[0])
 y = torch.zeros(3).to(torch.float32)
@@ -227,13 +234,38 @@ y = torch.cond
 y = torch.device("cuda")
 y = bool(x.shape[0])
 y = (yield x)
+y = (yield)
 """.strip().splitlines()
 BLOCKS = [
     ("(a, *b) = (1, x, x)\n    y = b[0]", False),
     ("y = 1\n    for part in x.split(2):\n        y = part\n    else:\n        z = y", False),
     ("y = x\n    for part in x.split(2):\n        y = y + part", True),
     (
-        "y = x + 1\n    n = 8\n    while n:\n        y *= 2\n        n -= 1\n    else:\n        n = 0",
+        "y = x + 1\n    n = 8\n    while n:\n        y *= 2\n        n -= 1\n"
+        "    else:\n        n = 0",
+        True,
+    ),
+    ("z = 1\n    del z\n    y = x", True),
+    ("y = x\n    if x.shape[0]:\n        y = x + 1\n    else:\n        return", True),
+    (
+        "y = x\n    if x.dim():\n        if x.shape[0]:\n            y = x + 1\n"
+        "        else:\n            return",
+        True,
+    ),
+    ("from math import *\n    y = x", True),
+    (
+        "a = b = c = x.shape[0]\n    for part in x:\n        c = b\n        b = a\n"
+        "        a = part\n    y = part",
+        True,
+    ),
+    (
+        "a = b = c = n = x.shape[0]\n    while n:\n        c = b\n        b = a\n"
+        "        a = x\n        n -= 1\n    y = x",
+        True,
+    ),
+    (
+        "y = x\n    while True:\n        def inner():\n            return 1\n"
+        "        if x.shape[0]:\n            break",
         True,
     ),
     ("y = x\n    while True:\n        if x.shape[0]:\n            break", True),
@@ -311,3 +343,64 @@ def test_what_is_something_else_is_let_be(body: str, found: Found) -> None:
 @pytest.mark.parametrize(("body", "live"), BLOCKS, ids=range(len(BLOCKS)))
 def test_statements_carry_values_on(body: str, live: bool, found: Found) -> None:
     assert lines_found(found, body) == live
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "silu_and_mul = torch.nn.Identity()",
+        "silu_and_mul = k",
+        "silu_and_mul = SOMETHING",
+        "class silu_and_mul:\n    pass",
+        "from math import sqrt as silu_and_mul",
+    ],
+)
+def test_an_entry_that_is_no_function_of_the_source_is_let_be(entry: str, found: Found) -> None:
+    assert found(HEAD + entry + "\n") == []
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "silu_and_mul = torch.compile(body)",
+        "silu_and_mul = functools.partial(body)",
+        "silu_and_mul = torch.no_grad()(body)",
+        "from kernels.k2 import body as silu_and_mul",
+        "silu_and_mul = lambda x, out: body(x, out)",
+        "silu_and_mul = other = body",
+        "if torch.cuda.is_available():\n    silu_and_mul = body",
+        "silu_and_mul: object = body",
+    ],
+)
+def test_an_entry_may_be_another_function(entry: str, found: Found) -> None:
+    body = "def body(x, out):\n    out.copy_(x[:, : out.shape[1]])\n    x.tolist()\n"
+    files = {"kernels/k2.py": body} if "k2" in entry else {}
+    assert [f.rule for f in found(HEAD + body + entry + "\n", files=files)] == ["CG101"]
+
+
+def test_a_target_that_python_does_not_have_is_let_be() -> None:
+    walk = Statements(Project([]), lambda event: None)
+    walk.assign(ast.Constant(1), UNKNOWN)
+    assert walk.frame.env == {}
+
+
+def test_a_detector_says_nothing_of_what_it_does_not_look_at() -> None:
+    where = events.Context(events.Root("k.py", "f", 1, "replay"), "k.py", "f", "replay")
+    node, nothing = ast.Pass(), frozenset[tuple[str, ...]]()
+    told: list[events.Event] = [
+        events.Called(node, where, "f", (), {}),
+        events.Tested(node, where, UNKNOWN),
+        events.Shown(node, where, UNKNOWN),
+        events.Indexed(node, where, UNKNOWN, (), ()),
+        events.Wrote(node, where, UNKNOWN, "copy_"),
+        events.Kept(node, where, "k.py:X", "name", UNKNOWN),
+        events.Launched(node, where, "k", {}),
+        events.Branched(node, where, "capture", nothing, nothing),
+        events.Streamed(node, where, "join", ""),
+        events.Ended(node, where, (), True, frozenset(), frozenset(), nothing),
+    ]
+    finders = {find for found in detectors().values() for find in found}
+    assert len(finders) == 19
+    for find in finders:
+        for event in told:
+            assert list(find(event)) == []
