@@ -18,6 +18,8 @@ from tests.paper.evidence.deciding.world import (
     a_delivery,
     a_row,
     bound,
+    required_case,
+    required_variant,
     rows_of,
 )
 
@@ -222,6 +224,17 @@ def test_what_is_missing_is_named_at_its_largest(
         for slot, variant, case in named
     ]
     assert got == Verdict("NO_DECISION", (*missing, Reason(code="quorum", detail="0 of 1")))
+
+
+def test_a_variant_of_many_cases_is_missed_as_one() -> None:
+    many = required_variant(SILU, "many", *(required_case(SILU, "many", n) for n in range(300)))
+    requirement = replace(WANTED, variants=(SMALL, many, RING))
+    rows = [row for row in rows_of(requirement) if row.descriptor.variant != "many"]
+    got = graded(a_delivery(rows, requirement), requirement=requirement)
+    assert got.reasons == (
+        Reason(code="variant-missing", slot=SILU, variant="many", observer=KEYS[0]),
+        Reason(code="quorum", detail="0 of 1"),
+    )
 
 
 def test_one_observer_s_rows_do_not_stand_for_another_s() -> None:
