@@ -13,7 +13,7 @@ from cacheon.evidence.reopening import reopen
 from cacheon.evidence.requirement import Requirement
 from cacheon.evidence.store import DirectoryStore
 from cacheon.records.digest import is_digest
-from cacheon.records.errors import InputError
+from cacheon.records.errors import InputError, RecordRefused
 from cacheon.records.strict import Record
 from cacheon.workflows.naming import arena_version, requirement_named
 
@@ -46,8 +46,11 @@ def grade(
         digest = requirement_named(kept, requirement)
         deliveries = committed(kept, digest)
         if not deliveries and not _known(kept, digest):
-            raise InputError(
-                file=str(store), expected="a requirement that was published here", got=digest
+            raise RecordRefused(
+                "requirement-unknown",
+                file=str(store),
+                expected="a requirement that was published here",
+                got=digest,
             )
         reopened = reopen(kept, digest, deliveries)
         if reopened.requirement is not None:

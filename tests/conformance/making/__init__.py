@@ -1,0 +1,1 @@
+"""Makes the directories of the conformance suite: `python -m tests.conformance.making`."""
