@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -173,3 +175,21 @@ def test_verify_end_to_end_in_every_format(tmp_path: Path) -> None:
         assert done.returncode == 2
         assert needle in done.stdout
         assert done.stderr.count("\n") == 1, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_ends_it_and_leaves_nothing_behind(number: int, tmp_path: Path) -> None:
+    environment = dict(os.environ, TMPDIR=str(tmp_path), OMP_NUM_THREADS="1")
+    command = [sys.executable, "-m", "cacheon.cli", "verify", str(SILU), "--device", "cpu"]
+    process = subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob("cacheon-snapshots-*")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert "Traceback" not in said
+    assert list(tmp_path.iterdir()) == []

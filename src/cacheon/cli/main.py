@@ -1,10 +1,13 @@
 """The door: finds the verb, turns errors into one line and an exit code."""
 
+import contextlib
 import importlib
 import io
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 
 import click
 
@@ -39,6 +42,33 @@ _INTERRUPTED, _PIPE_CLOSED = 130, 141
 _UNUSABLE, _NO_DECISION = 2, 3
 
 
+class _Told(BaseException):
+    """A signal that asks this process to end."""
+
+    def __init__(self, signal: int) -> None:
+        super().__init__()
+        self.signal = signal
+
+
+@contextlib.contextmanager
+def _leaving_tidily() -> Iterator[None]:
+    """What a verb has made it removes when it is asked to end, as it does for control-C."""
+
+    def told(number: int, frame: object) -> None:
+        raise _Told(number)
+
+    asking = (signal.SIGTERM, signal.SIGHUP)
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = [signal.signal(number, told) for number in asking]
+    try:
+        yield
+    finally:
+        for number, handler in zip(asking, before, strict=True):
+            signal.signal(number, handler)
+
+
 class Verbs(click.Group):
     """Each verb is a module of its own, loaded when it is asked for."""
 
@@ -70,12 +100,15 @@ def run(arguments: Sequence[str] | None = None) -> int:
             # A terminal that cannot show a character gets its escape, not an exception.
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = main.main(
-            args=list(arguments) if arguments is not None else None,
-            prog_name="cacheon",
-            standalone_mode=False,
-        )
+        with _leaving_tidily():
+            code = main.main(
+                args=list(arguments) if arguments is not None else None,
+                prog_name="cacheon",
+                standalone_mode=False,
+            )
         return int(code or 0)
+    except _Told as told:
+        return _say("terminated", 128 + told.signal)
     except CacheonError as error:
         return _say(error.message, error.exit_code, error.page)
     except (click.exceptions.Abort, KeyboardInterrupt):

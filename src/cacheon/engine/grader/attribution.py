@@ -14,8 +14,10 @@ from cacheon.engine.grader.session import Lost, Refused
 from cacheon.engine.outcome import Finding, OrderName, Place, Stage
 from cacheon.engine.protocol import Done, Ended, Where
 from cacheon.engine.slab import GUARD, GUARD_BYTE
+from cacheon.rules.catalogue import RULES
 
 Values = Mapping[str, torch.Tensor]
+_NEEDS_CUDA = "CG807"
 
 _CAPTURE_RULES = (
     ("host read", ("CUDA error: operation not permitted when stream is capturing",), "CG101"),
@@ -77,12 +79,19 @@ def from_refusal(refusal: Refused, order: OrderName) -> Finding:
     reply, stage = refusal.reply, refusal.stage
     text = (f"{reply.kind}: {reply.message}" if reply.kind else reply.message)[:600]
     return Finding(
-        rule=reply.rule or _rule_of_exception(refusal),
+        rule=_rule_said(refusal) or _rule_of_exception(refusal),
         stage=stage,
         message=text,
         place=place_of(reply.where),
         order=order,
     )
+
+
+def _rule_said(refusal: Refused) -> str:
+    """The rule that the worker names, if there is one of that id. Advice is none: whatever
+    ends a step is a failure."""
+    rule = refusal.reply.rule
+    return rule if rule in RULES and rule != _NEEDS_CUDA else ""
 
 
 def _rule_of_exception(refusal: Refused) -> str:
@@ -284,6 +293,9 @@ def from_loss(lost: Lost, ended: Ended, order: OrderName) -> Finding:
             place=place_of(ended.where),
             order=order,
         )
+    if lost.how == "died" and ended.killed:
+        message = "the candidate's process closed its channel and stayed"
+        return Finding(rule="CG903", stage=lost.stage, message=message, order=order)
     if lost.how == "garbled":
         message = f"the worker's answer is no message: {lost.detail}"
         return Finding(rule="CG903", stage=lost.stage, message=message, order=order)

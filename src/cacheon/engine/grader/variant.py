@@ -6,6 +6,7 @@ from typing import NamedTuple
 import msgspec
 import torch
 
+from cacheon.contract.case import Case
 from cacheon.contract.slots import slot as slot_of
 from cacheon.engine.grader.attribution import from_loss
 from cacheon.engine.grader.book import Page
@@ -118,16 +119,7 @@ class Examiner:
             page.restart(order)
         cases = tuple(page.case for page in pages)
         with_larger = self.request.larger if members else None
-        session = Session(
-            self.keeper,
-            self.slot,
-            cases,
-            with_larger,
-            tuple(self._depth(page) for page in pages),
-            self.budget,
-            self.truth,
-            self.settings.device == "cpu",
-        )
+        session = self._session(cases, with_larger, tuple(self._depth(page) for page in pages))
         walk = Walk(
             session, pages, self.truth, self.settings, order, candidate or self.request.candidate
         )
@@ -150,6 +142,27 @@ class Examiner:
         if len(self.leaving) > _MOST_LEAVING:
             self._see_off()
         return Trial(None, Ended())
+
+    def _session(
+        self, cases: tuple[Case, ...], larger: Case | None, rows: tuple[int, ...]
+    ) -> Session:
+        """A fresh worker. One that is leaving, with a candidate in it, may have kept an
+        earlier attempt from coming up: then it is seen off first."""
+        on_cpu = self.settings.device == "cpu"
+
+        def opened() -> Session:
+            return Session(
+                self.keeper, self.slot, cases, larger, rows, self.budget, self.truth, on_cpu
+            )
+
+        try:
+            return opened()
+        except InfrastructureError:
+            if not self.leaving:
+                raise
+            while self.leaving:
+                self._see_off()
+            return opened()
 
     def _see_off(self) -> None:
         """Close the session that was dismissed first."""

@@ -98,7 +98,11 @@ class Walk:
     def refused(self, case: int, refusal: Refused) -> None:
         """Note an exception that the candidate met."""
         page = self.pages[case]
-        if refusal.reply.needs_cuda:
+        # Only a rehearsal has reasons for these two; on a GPU a candidate made them up.
+        if refusal.reply.ours and not self.session.on_cuda:
+            page.infrastructure = f"the rehearsal itself failed: {refusal.reply.message}"
+            return
+        if refusal.reply.needs_cuda and not self.session.on_cuda:
             page.needs_cuda = True
             page.note(f"needs CUDA: {refusal.reply.message}")
             return

@@ -106,7 +106,11 @@ class Examination:
 
     def __enter__(self) -> "Examination":
         self._directory = tempfile.mkdtemp(prefix="cacheon-")
-        self._start()
+        try:
+            self._start()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
         return self
 
     def __exit__(
@@ -163,7 +167,15 @@ class Examination:
         """Examine one variant. `last`: none follows, and nothing is made ready for it.
         Raises InfrastructureError where a grader is lost and nobody can be blamed."""
         try:
-            return self._once(request, last)
+            outcome = self._once(request, last)
+            trouble = [row.infrastructure for row in outcome.rows if row.status == "incomplete"]
+            if not self.side_by_side or not trouble:
+                return outcome
+            # Side by side one order's candidate can disturb the other order's workers, and
+            # two orders need twice the memory: losing so must not pay as no decision.
+            outcome = self._once(request, last, in_turn=True)
+            note = f"the orders were walked in turn: side by side, {trouble[0]}"
+            return msgspec.structs.replace(outcome, notes=(*outcome.notes, note))
         except Fallen as fallen:
             if not fallen.struck or request.control is None:
                 raise
@@ -183,13 +195,15 @@ class Examination:
         notes = (*outcome.notes, f"{first}, once and not again")
         return msgspec.structs.replace(outcome, notes=notes)
 
-    def _once(self, request: VariantRequest, last: bool) -> VariantOutcome:
+    def _once(
+        self, request: VariantRequest, last: bool, *, in_turn: bool = False
+    ) -> VariantOutcome:
         memory_kills = killed_for_memory()
         caches, seed = "", self.settings.seed
         self._handed_out = False
         try:
             self.facts()
-            seats = self._taken()
+            seats = self._taken()[:1] if in_turn else self._taken()
             shares = [ORDERS] if len(seats) == 1 else [(order,) for order in ORDERS]
             caches = tempfile.mkdtemp(prefix="caches-", dir=self._directory)
             for seat, share in zip(seats, shares, strict=True):
