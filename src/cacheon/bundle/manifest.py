@@ -218,8 +218,9 @@ class _Reader:
         constraint = domain.fields.get(key.removesuffix("s"))
         if constraint is None or constraint.values is None:
             return ()
-        lists = [*self._lists(key, row, metadata), tuple(map(str, constraint.values))]
-        return tuple(value for value in lists[0] if constraint.admits(value))
+        left = dict.fromkeys(map(str, constraint.values))
+        lists = [*self._lists(key, row, metadata), tuple(left)]
+        return tuple(value for value in lists[0] if value in left)
 
     def _known_dtypes(self, row: Table, dtypes: tuple[str, ...]) -> tuple[str, ...]:
         known = tuple(dtype for dtype in dtypes if dtype in _DTYPES)

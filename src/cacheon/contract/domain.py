@@ -42,6 +42,10 @@ class Constraint(Record, kw_only=True):
         return self.high is not None and self.high < self.low
 
     def intersect(self, other: "Constraint") -> "Constraint":
+        if self.values is not None and other.values is not None:
+            # A set: lists are long where somebody wants a bundle to take long.
+            common = frozenset(other.values)
+            return Constraint(values=tuple(v for v in self.values if v in common))
         if self.values is not None:
             return Constraint(values=tuple(v for v in self.values if other.admits(v)))
         if other.values is not None:

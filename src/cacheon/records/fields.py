@@ -2,6 +2,7 @@
 
 import json
 import posixpath
+import re
 import tomllib
 from collections.abc import Mapping
 from typing import Any
@@ -10,6 +11,9 @@ from cacheon.records.errors import InputError, LimitExceeded
 
 MOST_BYTES = 256 << 10
 DEEPEST = 32
+_PART = r"""(?:(?<![\w-])[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
+_LONG_KEY = re.compile(rf"(?:{_PART}[ \t]*+\.[ \t]*+){{{DEEPEST}}}", re.ASCII)
+"""A dotted TOML key of more parts than DEEPEST, and what looks like one in a text."""
 
 
 class Table:
@@ -104,8 +108,12 @@ def kind_of(value: object) -> str:
 
 def parse_toml(data: bytes, file: str) -> Table:
     """A TOML document. Raises InputError."""
+    text = _text(data, file)
+    if _LONG_KEY.search(text):
+        # Of the parts of a key tomllib takes time to the square.
+        raise LimitExceeded(file=file, expected=f"at most {DEEPEST} levels", got="more")
     try:
-        values = tomllib.loads(_text(data, file))
+        values = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         # A number of thousands of digits and a date that does not exist are no
         # TOMLDecodeError, but plain ValueErrors.

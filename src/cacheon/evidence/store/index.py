@@ -55,7 +55,8 @@ class Index:
                 self._database = self._opened(path)
             except sqlite3.OperationalError:
                 raise
-            except sqlite3.DatabaseError:
+            except (sqlite3.DatabaseError, UnicodeDecodeError):
+                # The latter where the error's own message quotes the file.
                 for end in ("", "-journal", "-wal", "-shm"):
                     path.with_name(FILE + end).unlink(missing_ok=True)
                 self._database = self._opened(path)

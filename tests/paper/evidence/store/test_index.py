@@ -182,3 +182,11 @@ def test_a_list_that_cannot_be_finished_is_not_begun(store: DirectoryStore, root
         with pytest.raises(KeyError):
             index.rebuild()
         assert index.ls() == EVERYTHING
+
+
+def test_a_file_whose_very_error_is_no_text_is_made_anew(store: DirectoryStore, root: Path) -> None:
+    rows(store)
+    file = root / FILE
+    # sqlite quotes the statement that it cannot read.
+    file.write_bytes(file.read_bytes().replace(b"CREATE TABLE fact", b"CREATE \xffABLE fact"))
+    assert rows(store) == EVERYTHING
