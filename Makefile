@@ -76,8 +76,9 @@ bench: $(STAMP) ## the budgets, as ratios against a bare process in the same run
 mutants: $(STAMP) ## change the modules that decide, and see that the tests notice (half an hour)
 	$(BIN)/python tests/mutants/run.py
 
-reference: $(STAMP) ## write docs/reference/cli.md again from --help
+reference: $(STAMP) ## write the pages that are made from the code again: command line, reason codes
 	$(BIN)/python docs/reference/generate.py
+	$(BIN)/python docs/evidence/generate.py
 
 clean: ## remove the environment and every cache
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

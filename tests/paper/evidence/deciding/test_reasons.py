@@ -1,6 +1,7 @@
 """The table of reason codes is whole, ordered and frozen."""
 
 import ast
+import importlib.util
 import re
 from pathlib import Path
 
@@ -82,3 +83,14 @@ def test_every_code_that_is_raised_stands_in_the_table() -> None:
     assert codes - set(REASONS) == set()
     # And the search finds them.
     assert {"too-large", "corrupt", "nonce-spent", "unsigned"} <= codes
+
+
+def test_the_page_says_what_the_table_says() -> None:
+    docs = ROOT.parents[1] / "docs" / "evidence"
+    spec = importlib.util.spec_from_file_location("reasons_page", docs / "generate.py")
+    assert spec is not None and spec.loader is not None
+    page = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(page)
+    assert (docs / "reasons.md").read_text() == page.reference(), "run `make reference`"
+    for code in REASONS:
+        assert page.reference().count(f"| `{code}` |") == 1
