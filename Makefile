@@ -78,6 +78,7 @@ mutants: $(STAMP) ## change the modules that decide, and see that the tests noti
 
 reference: $(STAMP) ## write the pages that are made from the code again: command line, reason codes
 	$(BIN)/python docs/reference/generate.py
+	$(BIN)/python docs/rules/generate.py
 	$(BIN)/python docs/evidence/generate.py
 
 clean: ## remove the environment and every cache

@@ -32,6 +32,7 @@ OPTIONS = {
         "-v",
         "--verbose",
     },
+    "scan": {"--format"},
     "slots": {"--format", "--json"},
     "init": {"--template"},
     "explain": {"--list", "--format"},

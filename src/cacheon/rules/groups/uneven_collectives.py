@@ -7,7 +7,7 @@ RULE = Rule(
     title="collectives differ between ranks",
     group="groups",
     confidence="medium",
-    detected=("scan", "cuda"),
+    detected=("scan",),
     stages=("capture", "replay"),
     why=(
         "A rank leaves out a collective that the others call, calls another one, or calls "
