@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from cacheon.scan import builtin_calls, facts, results, torch_api
 from cacheon.scan.events import Called, Launched, Streamed
 from cacheon.scan.expressions import Expressions
+from cacheon.scan.members import size_of
 from cacheon.scan.triton_kernels import parameters, stored
 from cacheon.scan.values import (
     HOST,
@@ -237,7 +238,7 @@ class Calls(Expressions):
         if attr == "data_ptr":
             return Host(addresses=receiver.shares, held=receiver.held)
         if attr in torch_api.QUESTIONS:
-            return Host(held=receiver.held)
+            return size_of(receiver)
         if attr == "tolist":
             return Group(every=Host(holds=receiver.holds), holds=receiver.holds)
         if attr in torch_api.READS:

@@ -11,14 +11,17 @@ from cacheon.scan.project import FunctionNode, place_of
 from cacheon.scan.state import DEEPEST_CALLS, Frame
 from cacheon.scan.triton_kernels import Definition, is_kernel
 from cacheon.scan.values import (
+    GROWN,
     LAZY,
     NOTHING,
+    OUTGROWN,
     UNKNOWN,
     Class,
     Function,
     Group,
     Host,
     Kernel,
+    Names,
     Symbol,
     Value,
     joined,
@@ -98,6 +101,8 @@ class Functions(Calls):
         self.used, self.read = set(), set()
         with self.collecting() as effects:
             remembering = self._remembering(definition, function)
+            # What was too small there is another buffer than those that are made here.
+            outer, self.facts = self.facts, _without_sizes(self.facts)
             with self.knowing(frozenset({LAZY}) if remembering else frozenset()):
                 result = self._body(function, definition, values, keywords)
             if remembering:
@@ -105,6 +110,7 @@ class Functions(Calls):
                 holder = f"{function.path}:{function.name}"
                 with self.knowing(frozenset({LAZY})):
                     self.keep(definition, holder, remembering, result, Host(addresses=addresses))
+            self.facts = outer
         found = (result, effects, self.used, self.read)
         self.used, self.read = before
         return found
@@ -233,3 +239,7 @@ def _keeps_all(name: str, decorator: ast.expr) -> bool:
     if isinstance(decorator, ast.Call):
         given = [*decorator.args, *(k.value for k in decorator.keywords if k.arg == "maxsize")]
     return any(isinstance(each, ast.Constant) and each.value is None for each in given[:1])
+
+
+def _without_sizes(facts: Names) -> Names:
+    return frozenset(fact for fact in facts if not fact.startswith((GROWN, OUTGROWN)))
