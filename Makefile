@@ -80,6 +80,7 @@ reference: $(STAMP) ## write the pages that are made from the code again: comman
 	$(BIN)/python docs/reference/generate.py
 	$(BIN)/python docs/rules/generate.py
 	$(BIN)/python docs/evidence/generate.py
+	$(BIN)/python docs/evidence/generate_records.py
 
 clean: ## remove the environment and every cache
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
