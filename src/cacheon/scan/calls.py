@@ -293,19 +293,13 @@ class Calls(Expressions):
         name = f"{made.name}.{attr}"
         self.emit(Called(node, self.context, name, tuple(values), keywords, receiver=made))
         mine, other = stream_of(made), stream_of(values[0]) if values else ""
-        callers = (torch_api.CURRENT, *self.streams[-1:])
         match made.name, attr:
             case torch_api.STREAM, "wait_stream" | "wait_event":
-                if mine != torch_api.CURRENT:
-                    self.emit(Streamed(node, self.context, "fork", mine))
-                else:
-                    which = other if attr == "wait_stream" else ""
-                    self.emit(Streamed(node, self.context, "join", which))
+                on = other if attr == "wait_stream" else ""
+                self.emit(Streamed(node, self.context, "wait", mine, on))
             case torch_api.EVENT, "wait":
-                waits = other or callers[-1]
-                step = "join" if waits == torch_api.CURRENT else "fork"
-                which = "" if step == "join" else waits
-                self.emit(Streamed(node, self.context, step, which))  # type: ignore[arg-type]
+                here = self.streams[-1] if self.streams else torch_api.CURRENT
+                self.emit(Streamed(node, self.context, "wait", other or here))
             case torch_api.STREAM, "record_event":
                 return Made(name=torch_api.EVENT, which=mine)
             case _:

@@ -143,11 +143,12 @@ class Branched(Event, frozen=True, eq=False):
 
 
 class Streamed(Event, frozen=True, eq=False):
-    """`fork`: side stream `which` was made to wait for the caller's; `use`: work was put
-    on it; `join`: the caller's was made to wait for it ("" for an event of any)."""
+    """`wait`: stream `which` was made to wait for stream `on` ("" for an event of any);
+    `use`: work was put on it."""
 
-    step: Literal["fork", "use", "join"]
+    step: Literal["wait", "use"]
     which: str
+    on: str = ""
 
 
 class Ended(Event, frozen=True, eq=False):

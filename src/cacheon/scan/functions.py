@@ -38,10 +38,10 @@ class Functions(Calls):
 
     def defined(self, node: Definition) -> Value:
         """The value of a `def`; a kernel is another than a function of the host."""
-        for decorator in node.decorator_list:
-            self.value(decorator)
+        marks = [self.value(decorator) for decorator in node.decorator_list]
         if is_kernel(node) and self.frame.name:
-            self.emit(Called(node, self.context, "triton.jit", (), {}))
+            if any(isinstance(m, Symbol) and m.name == "triton.jit" for m in marks):
+                self.emit(Called(node, self.context, "triton.jit", (), {}))
             return UNKNOWN
         if is_kernel(node):
             return Kernel(path=self.frame.module.path, name=node.name)

@@ -112,3 +112,14 @@ def test_in_what_is_no_python_no_comment_speaks(tmp_path: Path, text: str) -> No
     (tmp_path / "k.cu").write_text(f"// {text}\nvoid f() {{ cudaMalloc(0, 1); }} // {mark}{text}")
     found = rows(tmp_path, "", 'cuda_sources = ["k.cu"]\n')
     assert ("CG503", "") in found
+
+
+def test_what_fails_a_bundle_whatever_it_computes(tmp_path: Path) -> None:
+    body = "    torch.cuda.synchronize()\n    os.abort()\n    os.environ\n"
+    rows(tmp_path, body)
+    findings = scan_bundle(open_bundle(tmp_path))
+    assert [(f.rule, f.hostile) for f in findings] == [
+        ("CG105", False),
+        ("CG902", True),
+        ("CG909", False),
+    ]
