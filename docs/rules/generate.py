@@ -19,17 +19,42 @@ _HEAD = """# Rules
 
 Written by `make reference` from the catalogue. `cacheon explain CG203` prints a page,
 `cacheon explain --list` the list; every finding of `verify` and of `scan` ends with its id.
-What the scan said of well-known kernels stands in [corpus.md](corpus.md).
 
 An id is never reused or renumbered. *Severity* says how bad a fault is where it is true,
-*confidence* how often a finding of the scan is; a run is sure of what it saw. A finding that
-is wanted is answered for in the source, on its line or alone on the line above:
+*confidence* how often a finding of the scan is; a run is sure of what it saw.
+
+## The scan
+
+```
+cacheon scan my_bundle                       # or a file of it: the bundle around it is read
+cacheon scan kernels/ --format sarif         # any Python: text, json or sarif
+flake8 --select CG kernels/                  # the same, as a plugin of flake8
+```
+
+It reads and never imports. In a bundle the manifest names the entries, which run at every
+replay, and `prepare`, which runs once; the slot says which arguments are tensors, which of
+them change, and which are written. Values are followed through assignments, calls within the
+bundle, objects and module state. What runs in the first call only (a branch on state that is
+not there yet, a function under a cache), or only while no capture is on, is judged as such.
+What is not known for certain is let be. `verify` reads a bundle so before it loads it: what
+is found is advice, but CG9xx of severity error fails the bundle.
+
+In any other Python nobody says what is captured. There, functions are judged whose
+annotations say that they take tensors, or that launch a Triton kernel, with all that they
+call; not those whose name, or whose file's name, says that they run beside that path (`plan`,
+`reference`, `test_…`); and not by the rules about outputs, inputs and hygiene, which belong
+to a contract. What it says of well-known kernels stands in [corpus.md](corpus.md).
+
+A finding that is wanted is answered for in the source, on its line or alone on the line
+above:
 
 ```python
 torch.cuda.synchronize()  # cacheon: ignore[CG105] called by the benchmark only
 ```
 
 The reason is mandatory, and the finding stays in the report beside it. CG9xx cannot be left.
+
+As a hook of pre-commit it is `cacheon-scan`, of this repository.
 
 ## All of them
 """
