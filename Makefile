@@ -20,7 +20,7 @@ PYTEST_ARGS ?=
 
 export PYTHONDONTWRITEBYTECODE := 1
 
-.PHONY: help verify test check lint types imports coverage gpu-test bench mutants reference environment clean
+.PHONY: help verify test check lint types imports coverage gpu-test bench fuzz mutants reference environment clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -72,6 +72,9 @@ gpu-test: ## the GPU's tests in the active environment, offline; a skip is a fai
 
 bench: $(STAMP) ## the budgets, as ratios against a bare process in the same run
 	$(BIN)/python benchmarks/verify.py
+
+fuzz: $(STAMP) ## hostile bytes for every parser, five minutes (FUZZ_SECONDS= for each target)
+	$(BIN)/python -m tests.fuzz.run $(if $(FUZZ_SECONDS),--seconds $(FUZZ_SECONDS)) $(FUZZ_TARGETS)
 
 mutants: $(STAMP) ## change the modules that decide, and see that the tests notice (half an hour)
 	$(BIN)/python tests/mutants/run.py

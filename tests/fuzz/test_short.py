@@ -94,3 +94,8 @@ def test_the_same_seed_tries_the_same() -> None:
         runs.append(seen)
     assert runs[0] == runs[1]
     assert len(set(runs[0])) > 150
+
+
+def test_every_target_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "fuzzing.md").read_text()
+    assert [name for name in PLACES if f"`{name}`" not in page] == []
