@@ -258,3 +258,32 @@ def test_a_stray_of_one_worker_leaves_another_alone(invite: Invite, tmp_path: Pa
     assert one.end(grace=0.0).strays == 1
     assert alive(other.pid)
     assert other.load("") == Done()
+
+
+# --- streams -------------------------------------------------------------------------------------
+
+STREAMS = {
+    "none": "import sys\nsys.stdout = sys.stderr = None\n",
+    "closed": "import sys\nsys.stdout.close()\nsys.stderr.close()\n",
+    "none at all": "import sys\nsys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = None\n",
+    "one that ends": (
+        "import sys\nclass Bad:\n    def flush(self):\n        raise SystemExit(9)\n"
+        "    write = flush\nsys.stdout = sys.stderr = Bad()\n"
+    ),
+    "one that raises everything": (
+        "import sys\nclass Bad:\n    def flush(self):\n        raise KeyboardInterrupt\n"
+        "    write = flush\nsys.__stdout__ = sys.__stderr__ = Bad()\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("how", STREAMS)
+def test_a_worker_without_its_streams_leaves_and_kills_nobody(invite: Invite, how: str) -> None:
+    guest, other = invite(), invite()
+    other.load("")
+    assert guest.load(STREAMS[how]) == Done()
+    guest.port.wire.send(Stop())
+    ended = guest.end()
+    assert (ended.status, ended.signal, ended.killed) == (0, -1, False)
+    assert alive(other.pid)
+    assert other.load("") == Done()

@@ -30,6 +30,7 @@ class Zygote:
         self.device = device
         self.wire: Wire[AnyAnswer, AnyOrder] = Wire(sock, AnyOrder, limit=TRUSTED_FRAME)
         self.children: set[int] = set()
+        self._pid = os.getpid()
 
     def serve(self) -> None:
         """Answer orders until the host is gone; then kill every child."""
@@ -46,9 +47,11 @@ class Zygote:
         except Closed:
             pass
         finally:
-            for pid in list(self.children):
-                self._kill(pid)
-            self._kill_orphans(0)
+            # In a child nothing here is its own to kill.
+            if os.getpid() == self._pid:
+                for pid in list(self.children):
+                    self._kill(pid)
+                self._kill_orphans(0)
 
     def _fork(self, order: Fork) -> None:
         if order.role != "grader":
@@ -57,6 +60,7 @@ class Zygote:
         channel, output = self.wire.descriptor(), self.wire.descriptor()
         pid = os.fork()
         if pid == 0:
+            self.children.clear()
             _become(order.role, channel, output, self.device == "cpu")
         os.close(channel)
         os.close(output)
@@ -135,11 +139,17 @@ def _become(role: Role, channel: int, output: int, on_cpu: bool) -> None:
         # A child has nobody above it: the traceback goes to its output, which the host keeps.
         import traceback
 
-        traceback.print_exc()
+        with contextlib.suppress(Exception):
+            traceback.print_exc(file=sys.__stderr__)
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+        try:
+            # The candidate may have put anything in the place of the others, or closed these.
+            for stream in (sys.__stdout__, sys.__stderr__):
+                with contextlib.suppress(Exception):
+                    if stream is not None:
+                        stream.flush()
+        finally:
+            os._exit(code)
 
 
 def _import_engine(device: str) -> tuple[str, ...]:
