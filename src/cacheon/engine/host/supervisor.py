@@ -31,6 +31,7 @@ from cacheon.engine.protocol import (
     Wire,
 )
 from cacheon.records.errors import InfrastructureError, InputError
+from cacheon.scan.parse import lines_of
 
 _GRACE = 2.0
 ANSWERS_WITHIN = 60.0
@@ -336,5 +337,5 @@ def _source_line(root: str, name: str, line: int) -> str:
         read = read_file(Path(root), name)
     except InputError:
         return ""
-    lines = read.decode("utf-8", "replace").splitlines()
+    lines = lines_of(read.decode("utf-8", "replace"))
     return lines[line - 1].strip()[:300] if 0 < line <= len(lines) else ""
