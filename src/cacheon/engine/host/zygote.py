@@ -130,6 +130,7 @@ def _become(role: Role, channel: int, output: int, on_cpu: bool) -> None:
         elif role == "inline":
             from cacheon.engine.inline import run as run_inline
 
+            processes.give_up_privileges()
             code = run_inline(sock, on_cpu)
         else:
             from cacheon.engine.worker.main import run as run_worker
@@ -186,6 +187,8 @@ def _freeze() -> None:
 def main(arguments: list[str]) -> int:
     descriptor, device, directory = int(arguments[0]), arguments[1], arguments[2]
     processes.become_subreaper()
+    # Whatever it holds, every later grader is made of.
+    processes.hide_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     zygote = Zygote(socket.socket(fileno=descriptor), device)
     missing = _import_engine(device)
