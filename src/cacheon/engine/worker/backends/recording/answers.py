@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import torch
 
 from cacheon.engine.worker.backends.recording.faults import NeedsCuda, Violation
+from cacheon.engine.worker.backends.recording.kernels import noting_kernels
 from cacheon.engine.worker.backends.recording.launches import without_a_driver
 from cacheon.engine.worker.backends.recording.recorder import refuse
 from cacheon.engine.worker.blame import handed_over
@@ -140,6 +141,7 @@ def _answers(recording: Callable[[], bool]) -> list[tuple[Any, str, Any]]:
         (torch.Tensor, "cuda", needs("`.cuda()`")),
         (torch.Tensor, "pin_memory", needs("pinned memory")),
         (torch.Tensor, "record_stream", nothing()),
+        (torch.library.Library, "impl", noting_kernels(torch.library.Library.impl)),
         (torch, "compile", _uncompiled),
         (torch.nn.Module, "compile", nothing()),
     ]

@@ -65,6 +65,7 @@ class Guard(TorchFunctionMode):
     def __init__(self, recorder: Recorder) -> None:
         super().__init__()
         self.recorder = recorder
+        recorder.guard = self
         self._hosts: list[torch.device] = []
         """Devices that the recorded call itself made by the name of the host."""
 

@@ -1,6 +1,7 @@
 """The dispatch mode that records every ATen call, and holds it to what a capture allows."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -27,6 +28,8 @@ class Recorder(TorchDispatchMode):
         self.first: Violation | None = None
         self.reading = ""
         """What the caller did, where that explains a read better than the operator."""
+        self.guard: AbstractContextManager[Any] = nullcontext()
+        """What sees the Python inside an operator of the candidate's."""
         self.trusted = False
         """Inside a function whose CPU form reads what its CUDA form does not."""
 
@@ -64,7 +67,7 @@ class Recorder(TorchDispatchMode):
         if body is not None:
             # What it is made of is recorded instead: first so that reads inside are seen,
             # then so that no Python of the candidate runs at replay.
-            with self:
+            with self, self.guard if func.namespace != "aten" else nullcontext():
                 return handed_over(body, *args, **keywords)
         result = handed_over(func, *args, **keywords)
         self._note(func, name, args, keywords, inputs, live, result)
@@ -163,9 +166,13 @@ class Recorder(TorchDispatchMode):
         return False
 
 
+def current() -> Recorder | None:
+    """The recorder of this thread's recording, where one is on."""
+    modes = _get_current_dispatch_mode_stack()
+    return next((mode for mode in reversed(modes) if isinstance(mode, Recorder)), None)
+
+
 def refuse(violation: Violation) -> Violation:
     """As `Recorder.refuse` of the recording that is on, where one is."""
-    for mode in _get_current_dispatch_mode_stack():
-        if isinstance(mode, Recorder):
-            mode.refuse(violation)
-    return violation
+    recorder = current()
+    return violation if recorder is None else recorder.refuse(violation)
