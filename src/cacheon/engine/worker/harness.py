@@ -58,7 +58,8 @@ class Harness:
             with torch.no_grad():
                 return self._carry_out(command)
         except BaseException as error:
-            return self._raised(error)
+            recorded = isinstance(command, Capture | Recapture | Replay)
+            return self._raised(error, recorded)
 
     def _carry_out(self, command: AnyCommand) -> AnyReply:
         match command:
@@ -174,7 +175,7 @@ class Harness:
         }
         steps[command.step]()
 
-    def _raised(self, error: BaseException) -> Raised:
+    def _raised(self, error: BaseException, recorded: bool) -> Raised:
         lost = self.backend.is_lost(error)
         culprit, where = blame(error, self.root) if self.root else (error, None)
         failure = culprit if isinstance(culprit, Failure) else None
@@ -186,7 +187,7 @@ class Harness:
             needs_cuda=bool(failure and failure.needs_cuda),
             sticky=lost,
             at_end=culprit is error and where is None,
-            ours=failure is None and is_ours(culprit),
+            ours=failure is None and recorded and is_ours(culprit),
         )
 
 
