@@ -64,6 +64,8 @@ class Page:
         self.notes: list[str] = []
         self.infrastructure = ""
         self.needs_cuda = False
+        """In some order the candidate asked for what only a device has."""
+        self._checked = False
         self.unplaced = False
         """The failure was an exception without a line of the candidate."""
 
@@ -73,8 +75,15 @@ class Page:
 
     @property
     def settled(self) -> bool:
-        """Nothing more is to be learnt of this case."""
-        return self.failed or bool(self.infrastructure) or self.needs_cuda
+        """Nothing more is to be learnt of this case. One that asks for a device once its
+        eager check is through, as it is captured, has still to be right in the next order."""
+        if self.failed or self.infrastructure:
+            return True
+        return self.needs_cuda and not self._was_checked
+
+    @property
+    def _was_checked(self) -> bool:
+        return self._checked or any("eager" in tally.stages for tally in self.tallies.values())
 
     @property
     def comparable(self) -> bool:
@@ -87,6 +96,7 @@ class Page:
         return self.tallies.setdefault(order, Tally())
 
     def restart(self, order: OrderName) -> None:
+        self._checked = self._was_checked
         self.tallies[order] = Tally()
 
     def note(self, text: str) -> None:
