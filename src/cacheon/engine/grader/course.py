@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 
 from cacheon.engine.grader.attribution import Evidence, from_graph, from_judgement
+from cacheon.engine.grader.buffers import CallBuffers
 from cacheon.engine.grader.bursts import Bursts
 from cacheon.engine.grader.following import Following
 from cacheon.engine.grader.layout import LAYERS
@@ -23,6 +24,7 @@ from cacheon.engine.grader.rounds import Rounds
 from cacheon.engine.grader.session import Refused
 from cacheon.engine.grader.truth import Values
 from cacheon.engine.grader.walk import CaseFailed, Walk
+from cacheon.engine.outcome import Finding
 from cacheon.engine.protocol import Call, Capture, Disturb, Load, Prepare, Warm
 
 _SETS = ("A", "A'")
@@ -46,6 +48,7 @@ class Course:
             walk.alone(case, self._warm_check_and_capture)
         bursts = Bursts(walk)
         if self.graph:
+            walk.lie_idle()
             Rounds(walk).run()
             walk.session.ask(Disturb(step="release"), "perturb", max(walk.first(), 0))
             bursts.run()
@@ -115,6 +118,7 @@ class Course:
         judgement = walk.judge(buffers, expected, values)
         page.measure(judgement.max_abs, judgement.max_relative)
         if judgement.ok:
+            self._expect_others_untouched(case, other, _SETS[1 - which])
             return
         elsewhere = walk.wrote_elsewhere([other])
         early = judgement.fault == "value" and self._right_when_inputs_lie_ready(
@@ -130,6 +134,22 @@ class Course:
             earlier=walk.history[case, -1],
         )
         raise CaseFailed(from_judgement(walk.slot, judgement, evidence))
+
+    def _expect_others_untouched(self, case: int, other: CallBuffers, where: str) -> None:
+        """The set that this call was not given, and the weights."""
+        walk = self.walk
+        walk.expect_untouched(case, "eager")
+        names = [*(f"input {name}" for name in other.inputs)]
+        names += [f"output {name}" for name in other.outputs]
+        for same, name in zip(
+            other.untouched(walk.integers(case, where)).tolist(), names, strict=True
+        ):
+            if not same:
+                rule = "CG205" if name.startswith("output") else "CG202"
+                message = f"{name} of an earlier call was written to"
+                raise CaseFailed(
+                    Finding(rule=rule, stage="eager", message=message, order=walk.order)
+                )
 
     def _right_when_inputs_lie_ready(
         self, case: int, which: int, values: Values, expected: Values
@@ -160,8 +180,5 @@ class Course:
         finding = from_graph(done, walk.order, walk.candidate.entry)
         if finding is not None:
             raise CaseFailed(finding)
-        for which, buffers in enumerate(walk.session.eager[case]):
-            # From here on nobody has a reason to write there.
-            buffers.poison(walk.integers(case, _SETS[which]))
         if not done.kinds and walk.session.on_cuda:
             page.note("graph nodes not looked into: install cuda-bindings")

@@ -143,6 +143,10 @@ class Session:
                     shape = case.tensor(name).shape
                     slab.tensor(self.layout.weights[name, shape, layer]).copy_(values)
 
+    def weight(self, name: str, shape: tuple[int, ...], layer: int) -> torch.Tensor:
+        """A weight as it stands in the slab."""
+        return self.slab.tensor(self.layout.weights[name, shape, layer])
+
     def _make_buffers(self, larger: Case | None) -> None:
         plan = self.layout.plan
         self.counter = self.slab.words(plan.counter, 8)

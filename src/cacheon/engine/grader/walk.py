@@ -1,7 +1,7 @@
 """What the parts of a course share: its session, its pages, and the small steps."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import torch
@@ -9,7 +9,7 @@ import torch
 from cacheon.contract.slots import slot as slot_of
 from cacheon.engine.grader.attribution import Evidence, from_judgement, from_refusal
 from cacheon.engine.grader.book import Page, Tally
-from cacheon.engine.grader.buffers import CallBuffers
+from cacheon.engine.grader.buffers import Answers, CallBuffers
 from cacheon.engine.grader.judging import Judgement, judge
 from cacheon.engine.grader.layout import LAYERS
 from cacheon.engine.grader.session import Refused, Session
@@ -49,6 +49,8 @@ class Walk:
         self.at_capture: Extreme = "minimal" if order == "descending" else "maximal"
         self.at_replay: Extreme = "maximal" if order == "descending" else "minimal"
         self.perturbed = False
+        self.idle: list[CallBuffers] = []
+        """Sets that nothing should write to any more."""
         self.probes: set[str] = set()
         """Adversities that were gone through to the end."""
         self.slow = False
@@ -136,13 +138,18 @@ class Walk:
     def judge(self, buffers: CallBuffers, expected: Values, values: Values) -> Judgement:
         """Judge one answer."""
         one = {name: answer.unsqueeze(0) for name, answer in expected.items()}
-        return judge(self.slot, buffers.case, buffers, one, values, 1)
+        return judge(self.slot, buffers.case, buffers, buffers.collect(), one, values, 1)
 
     def judge_rows(
-        self, buffers: CallBuffers, expected: Values, values: Values, rows: int
+        self,
+        buffers: CallBuffers,
+        collected: Sequence[Answers],
+        expected: Values,
+        values: Values,
     ) -> Judgement:
-        """Judge the first rows of a burst; `expected` is stacked."""
-        return judge(self.slot, buffers.case, buffers, expected, values, rows)
+        """Judge the first rows of a burst that was collected; `expected` is stacked."""
+        rows = next(iter(expected.values())).shape[0]
+        return judge(self.slot, buffers.case, buffers, collected, expected, values, rows)
 
     def wrote_elsewhere(self, others: list[CallBuffers]) -> bool:
         """Whether an output that no call was given is no longer as it was poisoned."""
@@ -151,6 +158,51 @@ class Walk:
             for buffers in others
             for output in buffers.outputs.values()
         )
+
+    def lie_idle(self) -> None:
+        """Poison the sets that no captured call is given: from here on nobody has a reason
+        to write there. The largest case's cover everybody's."""
+        self.idle = list(self.session.eager[0])
+        for where, buffers in zip(("A", "A'"), self.idle, strict=True):
+            buffers.poison(self.integers(0, where))
+
+    def expect_untouched(self, case: int, stage: Stage) -> None:
+        """Raise where memory was written that this call was not given to write: weights, or
+        inputs and outputs of other calls. However right the answer is, somebody else's is
+        not any more."""
+        one = self.pages[case].case
+        flags, names = [], []
+        for layer in range(LAYERS):
+            for name, values in self.truth.weights(one, layer).items():
+                shown = self.session.weight(name, one.tensor(name).shape, layer)
+                flags.append((shown.view(torch.uint8) == values.view(torch.uint8)).all().reshape(1))
+                names.append(("CG202", f"weight {name} of layer {layer} is not what it was"))
+        for where, buffers in zip(("A", "A'"), self.idle, strict=False):
+            flags.append(buffers.untouched(self.integers(0, where)))
+            names += [
+                ("CG202", f"input {name} of an earlier call was written to")
+                for name in buffers.inputs
+            ]
+            names += [
+                ("CG205", f"output {name} of an earlier call was written to")
+                for name in buffers.outputs
+            ]
+        if not flags:
+            return
+        for same, (rule, words) in zip(torch.cat(flags).tolist(), names, strict=True):
+            if not same:
+                self._mend()
+                raise CaseFailed(Finding(rule=rule, stage=stage, message=words, order=self.order))
+
+    def _mend(self) -> None:
+        """Put everything back, so that the next case does not pay for it."""
+        for case in self.pages:
+            for layer in range(LAYERS):
+                for name, values in self.truth.weights(case.case, layer).items():
+                    shape = case.case.tensor(name).shape
+                    self.session.weight(name, shape, layer).copy_(values)
+        if self.idle:
+            self.lie_idle()
 
     def expect_right(
         self, case: int, judgements: list[Judgement], stage: Stage, passed: int
@@ -177,6 +229,6 @@ class Walk:
             earlier=[one for i in range(LAYERS) for one in self.history[case, i]],
             replayed=self.history[case, layer][::-1],
             lag=self.lags.get((case, layer), 0),
-            elsewhere=rewritten or self.wrote_elsewhere(list(self.session.eager[case])),
+            elsewhere=rewritten or self.wrote_elsewhere(self.idle),
         )
         raise CaseFailed(from_judgement(self.slot, judgements[layer], evidence))
