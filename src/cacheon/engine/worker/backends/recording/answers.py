@@ -15,6 +15,7 @@ from cacheon.engine.worker.backends.recording.faults import NeedsCuda, Violation
 from cacheon.engine.worker.backends.recording.kernels import noting_kernels
 from cacheon.engine.worker.backends.recording.launches import without_a_driver
 from cacheon.engine.worker.backends.recording.recorder import refuse
+from cacheon.engine.worker.backends.recording.threads import watching_threads
 from cacheon.engine.worker.blame import handed_over
 
 
@@ -151,7 +152,7 @@ def _answers(recording: Callable[[], bool]) -> list[tuple[Any, str, Any]]:
         answers.append((torch, name, _unpinned(getattr(torch, name))))
     for name in ("CUDAGraph", "graph", "get_device_properties", "get_device_capability"):
         answers.append((cuda, name, needs(f"`torch.cuda.{name}`")))
-    return answers + without_a_driver(recording, needs)
+    return answers + watching_threads() + without_a_driver(recording, needs)
 
 
 def _unpinned(factory: Callable[..., Any]) -> Callable[..., Any]:

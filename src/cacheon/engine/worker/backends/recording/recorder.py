@@ -1,7 +1,7 @@
 """The dispatch mode that records every ATen call, and holds it to what a capture allows."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -51,7 +51,7 @@ class Recorder(TorchDispatchMode):
         name = operators.base_name(func)
         inputs = tensors_of(args) + tensors_of(keywords)
         if name in operators.CONSTANTS:
-            return self._take_constant(func, args, keywords, inputs)
+            return self.take_constant(func, args, keywords, inputs)
         for tensor in inputs:
             self.memory.notice(tensor)
         live = any(self.memory.is_live(tensor) for tensor in inputs)
@@ -79,7 +79,7 @@ class Recorder(TorchDispatchMode):
             return Violation("CG103", f"{what} with a number that only the device knows")
         return Violation("CG101", f"{what} reads a device value on the host")
 
-    def _take_constant(
+    def take_constant(
         self,
         func: Callable[..., Any],
         args: tuple[Any, ...],
@@ -164,6 +164,24 @@ class Recorder(TorchDispatchMode):
             if any(storage_key(tensor) == key for tensor in tensors_of(value)):
                 return True
         return False
+
+
+_UNDER_WAY: list[Recorder] = []
+
+
+@contextmanager
+def announced(recorder: Recorder) -> Iterator[None]:
+    """Let other threads, and launches, know of this recording."""
+    _UNDER_WAY.append(recorder)
+    try:
+        yield
+    finally:
+        _UNDER_WAY.pop()
+
+
+def under_way() -> Recorder | None:
+    """The recorder of the recording that is on, in whichever thread."""
+    return _UNDER_WAY[-1] if _UNDER_WAY else None
 
 
 def current() -> Recorder | None:

@@ -7,9 +7,8 @@ import torch
 
 from cacheon.engine.worker.backends.recording.collectives import guarding_groups
 from cacheon.engine.worker.backends.recording.guard import Guard
-from cacheon.engine.worker.backends.recording.launches import recording_launches
 from cacheon.engine.worker.backends.recording.memory import Memory
-from cacheon.engine.worker.backends.recording.recorder import Recorder
+from cacheon.engine.worker.backends.recording.recorder import Recorder, announced
 from cacheon.engine.worker.backends.recording.storages import guarding_storages
 from cacheon.engine.worker.backends.recording.tape import Tape
 from cacheon.engine.worker.blame import handed_over
@@ -39,7 +38,7 @@ class Recording:
             try:
                 with ExitStack() as stack:
                     stack.enter_context(torch.no_grad())
-                    stack.enter_context(recording_launches(recorder))
+                    stack.enter_context(announced(recorder))
                     stack.enter_context(guarding_groups(recorder))
                     stack.enter_context(guarding_storages(recorder))
                     stack.enter_context(recorder)
