@@ -26,6 +26,7 @@ from cacheon.scan.values import (
     Place,
     Symbol,
     Tensor,
+    Unknown,
     Value,
     every,
     is_live,
@@ -38,6 +39,7 @@ from cacheon.scan.values import (
 Arguments = Sequence[Value]
 Keywords = Mapping[str, Value]
 LEAVING = frozenset({"sys.exit", "os._exit", "builtins.exit", "builtins.quit", "os.abort"})
+_UNSEEN = "?:?"
 _SAME = "cacheon.same"
 """A decorator or a wrapper that gives back what it is given."""
 _WRAPPERS = frozenset(
@@ -74,6 +76,9 @@ class Calls(Expressions):
     def called_member(self, base: Value, attr: str) -> Value:
         if isinstance(base, Group):
             return Method(receiver=base, attr=attr)
+        if isinstance(base, Unknown) and attr == "get" and not base.held:
+            # A container that is not seen is asked whether it has something.
+            return replace(base, held=_UNSEEN)
         return self.member(base, attr)
 
     def _arguments(self, node: ast.Call, looks: bool) -> tuple[list[Value], dict[str, Value]]:

@@ -157,7 +157,7 @@ def test_a_helper_in_another_module_is_followed() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["plan", "prepare_weights", "attention_reference", "_validate", "autotune", "to_cpu"]
+    "name", ["plan", "prepare_weights", "attention_reference", "_validate", "to_cpu"]
 )
 def test_what_runs_beside_the_path_is_judged_where_the_path_calls_it(name: str) -> None:
     aside = f"def {name}(x: Tensor):\n    return x.item()\n\n\n"
@@ -179,3 +179,12 @@ def test_a_kernel_of_another_compiler_made_in_the_call_is_let_be() -> None:
     )
     assert rules(source) == []
     assert rules('TEXT = "__global__ void k(); as in <<<>>>"\n') == []
+
+
+def test_tuning_on_the_path_is_warm_up() -> None:
+    source = (
+        "def tune_blocks(x: Tensor):\n    torch.cuda.synchronize()\n\n\n"
+        "def f(x: Tensor):\n    tune_blocks(x)\n"
+    )
+    assert rules(source) == []
+    assert rules(source.replace("tune_blocks", "fortune_blocks")) == ["CG105"]
