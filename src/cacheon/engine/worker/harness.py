@@ -34,6 +34,7 @@ from cacheon.engine.slab import Slab
 from cacheon.engine.worker.backends.port import Backend, Bound, Entry, Failure
 from cacheon.engine.worker.blame import blame, first_line, is_ours
 from cacheon.engine.worker.compilers import Compilers
+from cacheon.engine.worker.demands import demands_cuda
 
 
 class Unready(RuntimeError):
@@ -184,7 +185,7 @@ class Harness:
             message=first_line(culprit),
             where=where,
             rule=failure.rule if failure else "",
-            needs_cuda=bool(failure and failure.needs_cuda),
+            needs_cuda=failure.needs_cuda if failure else demands_cuda(culprit, self.root),
             sticky=lost,
             at_end=culprit is error and where is None,
             ours=failure is None and recorded and is_ours(culprit),

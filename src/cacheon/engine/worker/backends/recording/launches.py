@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
+from cacheon.engine.worker.backends.recording.compilers import without_ptx
 from cacheon.engine.worker.backends.recording.faults import Violation
 from cacheon.engine.worker.backends.recording.memory import storage_key
 from cacheon.engine.worker.backends.recording.recorder import Recorder, refuse, under_way
@@ -127,4 +128,5 @@ def without_a_driver(recording: Callable[[], bool], needs: Any) -> list[tuple[An
         (autotuner.Autotuner, "_bench", bench),
         (jit.JITFunction, "run", needs("a compiled Triton kernel")),
         (interpreted, "run", _recording_launches(interpreted.run)),
+        *without_ptx(needs),
     ]
