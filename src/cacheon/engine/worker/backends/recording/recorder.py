@@ -9,6 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatc
 
 from cacheon.engine.worker.backends.recording import operators
 from cacheon.engine.worker.backends.recording.faults import Violation
+from cacheon.engine.worker.backends.recording.fences import Fence
 from cacheon.engine.worker.backends.recording.memory import Memory, storage_key
 from cacheon.engine.worker.backends.recording.tape import Tape, tensors_of
 from cacheon.engine.worker.blame import handed_over
@@ -21,10 +22,11 @@ class Recorder(TorchDispatchMode):
         # torch._dynamo at the first call: seconds, in every worker.
         return False
 
-    def __init__(self, memory: Memory, tape: Tape) -> None:
+    def __init__(self, memory: Memory, tape: Tape, fence: Fence | None = None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.memory = memory
         self.tape = tape
+        self.fence = fence
         self.first: Violation | None = None
         self.reading = ""
         """What the caller did, where that explains a read better than the operator."""
@@ -61,6 +63,10 @@ class Recorder(TorchDispatchMode):
             if live and not self.trusted:
                 raise self.refuse(self._read(name))
             return handed_over(func, *args, **keywords)
+        if self.fence is not None:
+            breach = self.fence.breach(func, args, keywords)
+            if breach is not None:
+                raise self.refuse(breach)
         if live:
             self._check(func, name, args, keywords, inputs)
         body = operators.python_body(func)
@@ -140,30 +146,14 @@ class Recorder(TorchDispatchMode):
                     memory.adopt(tensor)
         writes = func._schema.is_mutable and not operators.is_metadata(func, name)
         if writes and live:
-            for key in keys & memory.readable:
-                if self._is_written(func, args, keywords, key):
-                    memory.live(key)
+            for tensor in operators.written(func, args, keywords):
+                memory.live(storage_key(tensor))
         # Their schemas do not say that collectives write.
         collective = func.namespace in operators.COLLECTIVES
         if operators.is_allocation(name) or not (made or writes or collective):
             return
         step = operators.waited(func) if collective else func
         self.tape.add(step, args, keywords, [] if collective else made)
-
-    def _is_written(
-        self,
-        func: torch._ops.OpOverload,
-        args: tuple[Any, ...],
-        keywords: dict[str, Any],
-        key: int,
-    ) -> bool:
-        for index, declared in enumerate(func._schema.arguments):
-            if declared.alias_info is None or not declared.alias_info.is_write:
-                continue
-            value = keywords.get(declared.name) if index >= len(args) else args[index]
-            if any(storage_key(tensor) == key for tensor in tensors_of(value)):
-                return True
-        return False
 
 
 _UNDER_WAY: list[Recorder] = []

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 import torch
 
 from cacheon.engine.worker.backends.recording.collectives import guarding_groups
+from cacheon.engine.worker.backends.recording.fences import Fence
 from cacheon.engine.worker.backends.recording.guard import Guard
 from cacheon.engine.worker.backends.recording.memory import Memory
 from cacheon.engine.worker.backends.recording.recorder import Recorder, announced
@@ -15,9 +16,11 @@ from cacheon.engine.worker.blame import handed_over
 
 
 class Recording:
-    """`arguments` stand for device memory. They are held weakly: the caller keeps them."""
+    """`arguments` stand for device memory. They are held weakly: the caller keeps them.
+    `fence` says what of the examiner's memory may be written."""
 
-    def __init__(self, arguments: Sequence[torch.Tensor]) -> None:
+    def __init__(self, arguments: Sequence[torch.Tensor], fence: Fence | None = None) -> None:
+        self._fence = fence
         self._memory = Memory()
         for tensor in arguments:
             self._memory.notice(tensor)
@@ -31,7 +34,7 @@ class Recording:
     def record(self, function: Callable[..., object], *args: object) -> object:
         """Call the function once. Raises Violation where a capture would not survive it,
         also where the function catches that itself, or raises something else after."""
-        recorder = Recorder(self._memory, self._tape)
+        recorder = Recorder(self._memory, self._tape, self._fence)
         raised: BaseException | None = None
         result: object = None
         try:
