@@ -1,6 +1,7 @@
 """Whole examinations on a CPU, by candidates that fight the examination itself."""
 
 import os
+import resource
 import signal
 import threading
 import time
@@ -239,10 +240,14 @@ def test_losing_pays_in_no_way(examination: Examination, tmp_path: Path, loss: s
 
 
 def test_limits_of_the_host_are_seen_and_set_back(examination: Examination, tmp_path: Path) -> None:
-    host = os.getpid()
     before = guarding.limits()
-    top = f"import resource\nresource.prlimit({host}, resource.RLIMIT_FSIZE, (1 << 40, -1))\n"
-    row = only(examination.examine(request(tmp_path / "bad", top=top, graph=False)))
+
+    def lower(_: object) -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 40, before[resource.RLIMIT_FSIZE][1]))
+
+    examination.watch = lower
+    row = only(examination.examine(request(tmp_path / "bad", graph=False)))
+    examination.watch = under_test._nobody
     assert (row.status, row.findings[0].rule) == ("fail", "CG905")
     assert row.findings[0].message == "the limits of the host's process were changed"
     assert guarding.limits() == before

@@ -187,6 +187,7 @@ def _become(role: Role, channel: int, output: int, on_cpu: bool) -> None:
             from cacheon.engine.inline import run as run_inline
 
             processes.give_up_privileges()
+            processes.leave_limits_of_others_alone()
             code = run_inline(sock, on_cpu)
         else:
             from cacheon.engine.worker.main import run as run_worker
