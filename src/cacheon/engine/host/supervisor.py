@@ -311,7 +311,7 @@ class Supervisor:
     def _ask(self, order: AnyOrder, descriptors: tuple[int, ...] = ()) -> AnyAnswer:
         self._has_forked = True
         if self._is_silent:
-            raise InfrastructureError("the fork server answers no more")
+            raise InfrastructureError("the fork server is gone: it answers no more")
         try:
             self.wire.send(order, descriptors)
         except Closed as error:
