@@ -24,18 +24,22 @@ _TOPICS = ("capture", "rank")
 
 class Statements(Importing):
     def block(self, body: Sequence[ast.stmt]) -> bool:
-        before = self.facts
+        before, learned = self.facts, frozenset[str]()
+        falls = True
         for number, statement in enumerate(body):
+            later = False
             if isinstance(statement, ast.If):
                 falls, later = self._if(statement, body[number + 1 :])
-                if later or not falls:
-                    self.facts = before
-                    return falls
-            elif not self._statement(statement):
-                self.facts = before
-                return False
-        self.facts = before
-        return True
+            else:
+                falls = self._statement(statement)
+            if isinstance(statement, ast.If | ast.With | ast.AsyncWith):
+                # What an arm that left says of those who are still here.
+                learned |= self.learned
+                self.facts |= self.learned
+            if later or not falls:
+                break
+        self.facts, self.learned = before, learned if falls else frozenset()
+        return falls
 
     def _statement(self, node: ast.stmt) -> bool:
         """Walk one statement; whether the next one can be reached."""
@@ -139,6 +143,7 @@ class Statements(Importing):
             later = not falls and falls_else and bool(rest)
             if later:
                 falls_else = self.block(rest)
+            rest_learned = self.learned
         if falls and falls_else:
             self.frame.env = merged(after, self.frame.env)
         elif falls:
@@ -148,6 +153,8 @@ class Statements(Importing):
                     falls = self.block(rest)
                 then |= more
                 later = True
+        stays = falls_else and not falls
+        self.learned = unless | rest_learned if stays else frozenset()
         for topic in _TOPICS:
             if topic in facts.topics(value):
                 arms = frozenset(then), frozenset(otherwise)
