@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import msgspec
+
 from cacheon.contract.slots import SLOTS
 from cacheon.engine.host.examination import Examination
 from cacheon.engine.request import RunSettings
@@ -41,8 +43,9 @@ def observe(
     signer = Key.load(key)
     refuse(asked, signer, str(requirement))
     settings = settings_of(asked, options)
-    with opened([bundle], Options(every_row=True)) as (candidate,):
-        checked = usable(candidate, asked)
+    with opened([bundle], Options(every_row=True)) as bundles:
+        checked = usable(bundles[0], asked)
+        settings = msgspec.structs.replace(settings, scratch=(str(bundles.directory),))
         with (
             DirectoryStore.open(store, create=True) as kept,
             start(settings, watch) as examiner,
