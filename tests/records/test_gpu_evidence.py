@@ -24,9 +24,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("bundle", SAID, ids=[Path(each["path"]).name for each in SAID])
-def test_it_is_graded_to_the_same_decision_and_reasons(
-    bundle: dict[str, Any], store: Path
-) -> None:
+def test_it_is_graded_to_the_same_decision_and_reasons(bundle: dict[str, Any], store: Path) -> None:
     audited = audit(bundle["graded"], store)
     assert audited.outcome == "same"
     assert audited.published.requirement == bundle["requirement"]
