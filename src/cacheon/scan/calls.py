@@ -82,7 +82,7 @@ class Calls(Methods):
         named = {k.arg: self.value(k.value) for k in node.keywords if k.arg is not None}
         for keyword in node.keywords:
             if keyword.arg is None:
-                self.value(keyword.value)
+                named[results.SPREAD] = self.value(keyword.value)
         return values, named
 
     def apply(self, node: ast.AST, target: Value, values: Arguments, keywords: Keywords) -> Value:

@@ -12,6 +12,7 @@ from cacheon.scan.values import (
     CAPTURING,
     LAZY,
     NONE,
+    UNKNOWN,
     Host,
     Made,
     Value,
@@ -138,6 +139,8 @@ class Statements(Importing):
         with self.knowing(when), self.collecting() as then:
             falls = self.block(node.body)
         after, self.frame.env = self.frame.env, before
+        if _asks_for_tensor(node.test) in before:
+            before[_asks_for_tensor(node.test)] = UNKNOWN
         with self.knowing(unless), self.collecting() as otherwise:
             falls_else = self.block(node.orelse)
             later = not falls and falls_else and bool(rest)
@@ -258,6 +261,16 @@ def _as_load(target: ast.Name | ast.Attribute | ast.Subscript) -> ast.expr:
     load = copy(target)
     load.ctx = ast.Load()
     return load
+
+
+def _asks_for_tensor(test: ast.expr) -> str:
+    """The name of which a test asks whether it is a tensor: in the other arm it is none."""
+    match test:
+        case ast.Call(func=ast.Attribute(attr="is_tensor"), args=[ast.Name(id=name)]):
+            return name
+        case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), kind]):
+            return name if "Tensor" in ast.unparse(kind) else ""
+    return ""
 
 
 def _name_of(node: ast.expr) -> str:

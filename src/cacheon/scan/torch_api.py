@@ -24,7 +24,7 @@ METADATA = frozenset(
 QUESTIONS = frozenset(
     "size stride dim numel nelement element_size is_contiguous storage_offset ndimension "
     "is_floating_point is_complex get_device data_ptr is_pinned is_shared type dim_order "
-    "has_names __len__ is_signed is_inference".split()
+    "has_names __len__ is_signed is_inference __dlpack_device__ __dlpack__".split()
 )
 """Methods of a tensor that ask nothing of its contents."""
 
