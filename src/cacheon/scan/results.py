@@ -7,7 +7,6 @@ from msgspec.structs import replace
 from cacheon.scan import torch_api
 from cacheon.scan.values import Group, Host, Place, Tensor, Unknown, Value, place_among, tensors
 
-
 SPREAD = "**"
 """The name under which keywords stand that a call takes from a mapping."""
 
