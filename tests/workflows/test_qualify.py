@@ -12,6 +12,7 @@ from cacheon.engine.request import Progress, RunSettings, VariantRequest
 from cacheon.evidence.grading import grade
 from cacheon.evidence.keys import Key, new_key
 from cacheon.evidence.launch import Launch
+from cacheon.evidence.minimum import raise_minimum
 from cacheon.evidence.observation import Observation
 from cacheon.evidence.store import DirectoryStore
 from cacheon.records.canonical import decode, encode
@@ -237,6 +238,32 @@ def test_a_rehearsal_is_not_taken_in(tmp_path: Path) -> None:
     assert "rehearsal" in run.bundles[0].refused
     made = run.bundles[0].grade
     assert made is not None and made.decision == "NO_DECISION"
+
+
+def test_an_arena_older_than_the_store_remembers_is_refused_before_anything_runs(
+    tmp_path: Path,
+) -> None:
+    with DirectoryStore.open(tmp_path / "store", create=True) as store:
+        raise_minimum(store, "h200-decode", 999)
+    run = decided(tmp_path, SILU, start=that(lambda _: pytest.fail("it was examined")))
+    assert "policy-older" in run.bundles[0].error
+    assert (run.bundles[0].grade, run.exit_code) == (None, 2)
+
+
+def test_a_minimum_that_rises_during_the_examination_counts(tmp_path: Path) -> None:
+    def rise(_: VariantRequest) -> None:
+        with DirectoryStore.open(tmp_path / "store") as store:
+            raise_minimum(store, "h200-decode", 999)
+
+    class Rising(SeeingExamination):
+        def __init__(self, settings: RunSettings, watch: Watch) -> None:
+            super().__init__(settings, watch, before=rise)
+
+    run = decided(tmp_path, SILU, start=Rising)
+    made = run.bundles[0].grade
+    assert "policy-older" in run.bundles[0].refused
+    assert made is not None and made.decision == "NO_DECISION"
+    assert run.exit_code == 3
 
 
 def test_one_unusable_bundle_stops_no_other(tmp_path: Path) -> None:

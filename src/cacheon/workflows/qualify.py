@@ -15,6 +15,7 @@ from cacheon.evidence.grading import grade, publish
 from cacheon.evidence.intake import take_in
 from cacheon.evidence.keys import Key
 from cacheon.evidence.launch import Launch
+from cacheon.evidence.minimum import minima, refuse_older
 from cacheon.evidence.pointers import REQUIREMENTS, named
 from cacheon.evidence.requirement import Observer, Requirement
 from cacheon.evidence.requiring import require
@@ -110,6 +111,8 @@ class _Qualifier:
     def _decide(self, candidate: Opened, target: str) -> Qualified:
         requirement = self._require(candidate.bundle, target)
         refuse(requirement, self.signer, str(candidate.path))
+        # Before it costs an examination; `take_in` asks again, of what is remembered then.
+        refuse_older(requirement, minima(self.store))
         data = encode(requirement)
         digest = self.store.put(data)
         self.store.link(REQUIREMENTS, named(digest), digest)
@@ -150,7 +153,8 @@ class _Qualifier:
     def _take_in(self, delivery: str) -> str:
         """Empty where the delivery counts from now on; else why it does not."""
         try:
-            take_in(self.store, self.store.get(delivery), self.store)
+            data = self.store.get(delivery)
+            take_in(self.store, data, self.store, minimum=minima(self.store))
         except RecordRefused as refusal:
             return refusal.message
         return ""
