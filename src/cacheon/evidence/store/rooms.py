@@ -16,7 +16,7 @@ class Rooms:
     Each is opened in the one before and none through a link (the root itself may be one:
     it is its owner's). Raises OSError as the system does, and StoreRefused:
     `not-a-store` where there is no root, `not-a-directory` for a link or a file in a
-    directory's place."""
+    directory's place; ValueError after `close`, as a file does."""
 
     def __init__(self, root: Path, *, fsync: bool) -> None:
         self.root = root
@@ -33,6 +33,8 @@ class Rooms:
     def get(self, name: str) -> int:
         """The descriptor of a directory that exists."""
         if name not in self._open:
+            if not self._open:
+                raise ValueError(f"{self.root}: it was closed, and cannot be used any more")
             above, _, last = name.rpartition("/")
             room = self.get(above)
             try:
@@ -58,7 +60,7 @@ class Rooms:
             self.sync(room)
             self.get(name)
             self._durable.add(name)
-        return self._open[name]
+        return self.get(name)
 
     def sync(self, descriptor: int) -> None:
         """Make what was written to a file or a directory durable."""

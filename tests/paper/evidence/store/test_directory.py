@@ -346,6 +346,32 @@ def test_short_writes_and_reads_are_completed(
     assert store.get(store.put(DATA)) == DATA
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda store: store.put(OTHER),
+        lambda store: store.get(DIGEST),
+        lambda store: store.has(DIGEST),
+        lambda store: list(store.digests()),
+        lambda store: store.link("nonces", DIGEST, DIGEST),
+        lambda store: store.pointer("nonces", DIGEST),
+        lambda store: list(store.names("nonces")),
+        lambda store: list(store.kinds()),
+    ],
+)
+@pytest.mark.parametrize("used", [False, True])
+def test_a_closed_store_says_so(
+    root: Path, use: Callable[[DirectoryStore], object], used: bool
+) -> None:
+    store = DirectoryStore.open(root, create=True)
+    if used:
+        store.put(DATA)
+    store.close()
+    store.close()
+    with pytest.raises(ValueError, match=f"{root}: it was closed"):
+        use(store)
+
+
 def test_descriptors_are_closed(root: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))
     store = DirectoryStore.open(root, create=True)
