@@ -151,7 +151,10 @@ def test_a_tampered_index_changes_no_grade(capsys: Captured) -> None:
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["grade", "0" * 64], "evidence: requirement-unknown: expected a requirement that was published"),
+        (
+            ["grade", "0" * 64],
+            "evidence: requirement-unknown: expected a requirement that was published",
+        ),
         (["grade", "nowhere.json"], "nowhere.json: expected a readable file"),
         (["grade", "lab0/format"], "lab0/format: not-a-record: expected a Requirement"),
         ([*GRADING[:2], "--minimum", "h200=4"], "policy-older: expected arena h200 4 or newer"),
