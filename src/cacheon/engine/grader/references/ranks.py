@@ -5,7 +5,7 @@ rank, with one twice, or with what one contributed to an earlier call.
 """
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import torch
 
@@ -15,7 +15,8 @@ Inputs = Mapping[str, torch.Tensor]
 Scalars = Mapping[str, float]
 
 
-class OverRanks(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class OverRanks:
     """`contributions`: (ranks, *shape) in float64 or float32 of drawn inputs whose
     rank-varying tensors have their ranks first. `whole`: of a sum over them, (*shape), and
     the replicated inputs, every output; the same on every rank."""
