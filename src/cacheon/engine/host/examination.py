@@ -25,7 +25,7 @@ from cacheon.engine.host.losses import (
     rule_of,
 )
 from cacheon.engine.host.orders import Role
-from cacheon.engine.host.supervisor import Child, Supervisor
+from cacheon.engine.host.supervisor import GRACE, Child, Supervisor
 from cacheon.engine.joining import joined
 from cacheon.engine.outcome import ORDERS, Stage, VariantOutcome
 from cacheon.engine.protocol import (
@@ -40,6 +40,8 @@ from cacheon.engine.protocol import (
     Facts,
     Finish,
     Garbled,
+    Located,
+    LocateWorkers,
     Quiet,
     Spawned,
     SpawnWorker,
@@ -169,7 +171,7 @@ class Examination:
         try:
             outcome = self._once(request, last)
             trouble = [row.infrastructure for row in outcome.rows if row.status == "incomplete"]
-            if not self.side_by_side or not trouble:
+            if not self.side_by_side or not trouble or request.ranks > 1:
                 return outcome
             # Side by side one order's candidate can disturb the other order's workers, and
             # two orders need twice the memory: losing so must not pay as no decision.
@@ -203,6 +205,8 @@ class Examination:
         self._handed_out = False
         try:
             self.facts()
+            # Two groups that spin on the same GPUs would take turns, a time slice each.
+            in_turn |= request.ranks > 1
             seats = self._taken()[:1] if in_turn else self._taken()
             shares = [ORDERS] if len(seats) == 1 else [(order,) for order in ORDERS]
             caches = tempfile.mkdtemp(prefix="caches-", dir=self._directory)
@@ -234,18 +238,21 @@ class Examination:
 
     def _do(self, seats: list[Seat], seat: Seat, said: AnyAsk, request: VariantRequest) -> None:
         """What one of the graders wishes."""
-        supervisor = self._running()
+        supervisor, root = self._running(), str(Path(request.candidate.root))
         match said:
             case SpawnWorker():
-                child = self._spare() or supervisor.fork("worker")
+                child = self._spare(said.device) or supervisor.fork("worker", said.device)
                 self._handed_out = True
                 seat.wire.send(Spawned(worker=child.pid), (child.sock.fileno(),))
                 child.sock.close()
                 if not self._spares and not self._last:
                     self._make_ready()
+            case LocateWorkers():
+                seat.wire.send(Located(places=supervisor.locate(said.workers, root)))
             case EndWorker():
-                root = str(Path(request.candidate.root))
-                seat.wire.send(supervisor.end(said.worker, root=root, hung=said.hung))
+                grace = 0.0 if said.killed else GRACE
+                ended = supervisor.end(said.worker, root=root, hung=said.hung, grace=grace)
+                seat.wire.send(ended)
             case WantQuiet():
                 seat.wants_quiet = True
             case Told():
@@ -370,10 +377,10 @@ class Examination:
         own = {child.pid for child in (*self._spares, *(seat.child for seat in self._seats))}
         return [pid for pid in self._running().children if pid not in own]
 
-    def _spare(self) -> Child | None:
+    def _spare(self, device: int) -> Child | None:
         """A worker that was started ahead and still lives: a candidate of the other order
-        could have killed it."""
-        while self._spares:
+        could have killed it. They are all on the first GPU."""
+        while self._spares and device == 0:
             child = self._spares.pop(0)
             if not processes.is_gone(child.pid):
                 return child

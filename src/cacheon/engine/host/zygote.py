@@ -21,7 +21,7 @@ import sys
 import time
 
 from cacheon.engine import processes
-from cacheon.engine.host.orders import AnyAnswer, AnyOrder, Fork, Forked, Ready, Role, Swept
+from cacheon.engine.host.orders import AnyAnswer, AnyOrder, Fork, Forked, Ready, Swept
 from cacheon.engine.protocol import TRUSTED_FRAME, Closed, Wire
 
 
@@ -57,7 +57,7 @@ class Zygote:
         channel, output = self.wire.descriptor(), self.wire.descriptor()
         pid = os.fork()
         if pid == 0:
-            _become(order.role, channel, output, self.device == "cpu")
+            _become(order, channel, output, self.device == "cpu")
         os.close(channel)
         os.close(output)
         self.children.add(pid)
@@ -103,7 +103,7 @@ class Zygote:
         return strays
 
 
-def _become(role: Role, channel: int, output: int, on_cpu: bool) -> None:
+def _become(order: Fork, channel: int, output: int, on_cpu: bool) -> None:
     """The child's whole life; never returns."""
     code = 70
     try:
@@ -119,18 +119,18 @@ def _become(role: Role, channel: int, output: int, on_cpu: bool) -> None:
         sock = socket.socket(fileno=kept)
         # Each room is entered only by the process it belongs to: no module of the grader
         # is ever loaded where workers are forked.
-        if role == "grader":
+        if order.role == "grader":
             from cacheon.engine.grader.main import run as run_grader
 
             code = run_grader(sock)
-        elif role == "inline":
+        elif order.role == "inline":
             from cacheon.engine.inline import run as run_inline
 
             code = run_inline(sock, on_cpu)
         else:
             from cacheon.engine.worker.main import run as run_worker
 
-            code = run_worker(sock, on_cpu)
+            code = run_worker(sock, on_cpu, order.device)
     except BaseException:
         # A child has nobody above it: the traceback goes to its output, which the host keeps.
         import traceback

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
+from cacheon.engine.ledger import Ledger
 from cacheon.engine.plan import CallPlan
 from cacheon.engine.slab import Slab
 
@@ -47,6 +48,11 @@ class Backend(Protocol):
 
     def arrange(self, slab: Slab, counter: int) -> None:
         """Take the slab into use; `counter` is the byte offset of the replay counter."""
+        ...
+
+    def join(self, rank: int, skew: int, ledger: Ledger) -> None:
+        """From now on this worker is a rank: delays drawn from `skew` come between its
+        calls, and collectives of a replay are noted where they are known."""
         ...
 
     def warm(self, calls: Sequence[Bound], entry: Entry) -> None:

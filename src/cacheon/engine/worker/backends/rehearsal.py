@@ -6,11 +6,14 @@ were fixed at the first call, workspaces that were replaced. It is never evidenc
 
 import gc
 import mmap
+import random
+import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 
+from cacheon.engine.ledger import Ledger
 from cacheon.engine.plan import CallPlan
 from cacheon.engine.slab import Slab
 from cacheon.engine.worker.backends.canaries import Canaries
@@ -24,6 +27,8 @@ from cacheon.engine.worker.backends.recording import (
 
 _LARGEST_CANARY = 1 << 22
 """Bytes; freed host memory of such sizes is what the C allocator hands out next."""
+_LATE, _LATEST = 0.25, 0.002
+"""How often a rank is late for a call, and by how many seconds at most."""
 
 
 class Tape(NamedTuple):
@@ -44,6 +49,8 @@ class Rehearsal:
         self._tapes: dict[int, list[Tape]] = {}
         self._siblings: list[list[Tape]] = []
         self._canaries = Canaries("cpu")
+        self._delays: random.Random | None = None
+        self._ledger: Ledger | None = None
         self._answers = answering_cuda(lambda: self._recording)
         self._answers.__enter__()
 
@@ -56,6 +63,9 @@ class Rehearsal:
     def arrange(self, slab: Slab, counter: int) -> None:
         self._slab = slab
         self._counter = slab.words(counter, 8)
+
+    def join(self, rank: int, skew: int, ledger: Ledger) -> None:
+        self._delays, self._ledger = random.Random(f"{skew}:{rank}"), ledger
 
     def warm(self, calls: Sequence[Bound], entry: Entry) -> None:
         for call in calls:
@@ -90,12 +100,15 @@ class Rehearsal:
             turn = int(self._counter.item())
             for tape in self._tapes[case]:
                 row = turn % tape.plan.rows
+                self._lag()
                 self._produce(tape.plan, row)
                 try:
                     tape.recording.replay()
                 except Violation as error:
                     raise Failure(error.rule, error.message) from error
                 self._consume(tape.plan, row)
+                if self._ledger is not None:
+                    self._ledger.next_call()
             self._counter.add_(1)
 
     def collect(self) -> None:
@@ -117,7 +130,13 @@ class Rehearsal:
     def is_lost(self, error: BaseException) -> bool:
         return False
 
+    def _lag(self) -> None:
+        """A rank is late, now and then, and not always the same one."""
+        if self._delays is not None and self._delays.random() < _LATE:
+            time.sleep(self._delays.random() * _LATEST)
+
     def _guarded(self, entry: Entry, call: Bound) -> object:
+        self._lag()
         try:
             return entry(*call.arguments())
         except NeedsCuda as error:
@@ -125,7 +144,8 @@ class Rehearsal:
 
     def _record(self, call: Bound, entry: Entry) -> Tape:
         arguments = call.arguments()
-        recording = Recording([value for value in arguments if isinstance(value, torch.Tensor)])
+        tensors = [value for value in arguments if isinstance(value, torch.Tensor)]
+        recording = Recording(tensors, self._ledger.add if self._ledger is not None else None)
         self._recording = True
         try:
             recording.record(entry, *arguments)

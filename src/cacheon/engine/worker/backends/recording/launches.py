@@ -65,7 +65,7 @@ def recording_launches(recorder: Recorder) -> Iterator[None]:
 
         with _disable_current_modes(), torch._C.DisableTorchFunction():
             result = handed_over(run, self, *args, grid=frozen, warmup=False, **keywords)
-        recorder.tape.steps.append(launch)
+        recorder.tape.append(launch)
         return result
 
     kernel.run = recorded

@@ -38,8 +38,8 @@ CONSTANTS = frozenset({"lift_fresh", "lift_fresh_copy", "lift"})
 
 HOST_VALUES = frozenset({"scalar_tensor"})
 
-COLLECTIVES = frozenset({"c10d"})
-"""Namespaces whose operators return work that a replay waits for."""
+COLLECTIVES = frozenset({"c10d", "_c10d_functional"})
+"""Namespaces of what ranks do together."""
 
 BARRIERS = frozenset({"barrier", "monitored_barrier_"})
 
@@ -108,17 +108,3 @@ def check_mask_write(name: str, arguments: Sequence[Any], host_value: bool) -> N
 
 def _is_mask(index: object) -> bool:
     return isinstance(index, torch.Tensor) and index.dtype in (torch.bool, torch.uint8)
-
-
-def waited(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The operator, its work waited for."""
-
-    def call(*arguments: Any, **keywords: Any) -> Any:
-        result = function(*arguments, **keywords)
-        for part in result if isinstance(result, tuple | list) else (result,):
-            wait = getattr(part, "wait", None)
-            if callable(wait):
-                wait()
-        return result
-
-    return call

@@ -10,6 +10,7 @@ from cacheon.engine.worker.backends.recording import operators
 from cacheon.engine.worker.backends.recording.faults import Violation
 from cacheon.engine.worker.backends.recording.memory import Memory, storage_key
 from cacheon.engine.worker.backends.recording.tape import Tape, tensors_of
+from cacheon.engine.worker.backends.recording.together import Together
 from cacheon.engine.worker.blame import handed_over
 
 
@@ -20,10 +21,13 @@ class Recorder(TorchDispatchMode):
         # torch._dynamo at the first call: seconds, in every worker.
         return False
 
-    def __init__(self, memory: Memory, tape: Tape) -> None:
+    def __init__(
+        self, memory: Memory, tape: Tape, note: Callable[[str], None] | None = None
+    ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.memory = memory
         self.tape = tape
+        self.together = Together(memory, tape, note)
         self.first: Violation | None = None
         self.reading = ""
         """What the caller did, where that explains a read better than the operator."""
@@ -60,6 +64,8 @@ class Recorder(TorchDispatchMode):
             return handed_over(func, *args, **keywords)
         if live:
             self._check(func, name, args, keywords, inputs)
+        if func.namespace in operators.COLLECTIVES:
+            return self.together.take(func, args, keywords)
         body = operators.python_body(func)
         if body is not None:
             # What it is made of is recorded instead: first so that reads inside are seen,
@@ -140,12 +146,9 @@ class Recorder(TorchDispatchMode):
             for key in keys & memory.readable:
                 if self._is_written(func, args, keywords, key):
                     memory.live(key)
-        # Their schemas do not say that collectives write.
-        collective = func.namespace in operators.COLLECTIVES
-        if operators.is_allocation(name) or not (made or writes or collective):
+        if operators.is_allocation(name) or not (made or writes):
             return
-        step = operators.waited(func) if collective else func
-        self.tape.add(step, args, keywords, [] if collective else made)
+        self.tape.add(func, args, keywords, made)
 
     def _is_written(
         self,

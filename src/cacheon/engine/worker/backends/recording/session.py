@@ -15,9 +15,13 @@ from cacheon.engine.worker.blame import handed_over
 
 
 class Recording:
-    """`arguments` stand for device memory. They are held weakly: the caller keeps them."""
+    """`arguments` stand for device memory. They are held weakly: the caller keeps them.
+    `note` is told of the collectives of a replay, each as it begins."""
 
-    def __init__(self, arguments: Sequence[torch.Tensor]) -> None:
+    def __init__(
+        self, arguments: Sequence[torch.Tensor], note: Callable[[str], None] | None = None
+    ) -> None:
+        self._note = note
         self._memory = Memory()
         for tensor in arguments:
             self._memory.notice(tensor)
@@ -31,7 +35,7 @@ class Recording:
     def record(self, function: Callable[..., object], *args: object) -> object:
         """Call the function once. Raises Violation where a capture would not survive it,
         also where the function catches that itself."""
-        recorder = Recorder(self._memory, self._tape)
+        recorder = Recorder(self._memory, self._tape, self._note)
         try:
             with ExitStack() as stack:
                 stack.enter_context(torch.no_grad())
