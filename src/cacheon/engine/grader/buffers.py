@@ -80,10 +80,11 @@ class Answers(NamedTuple):
 
 
 class CallBuffers:
-    """The buffers of one call of one case."""
+    """The buffers of one call of one case, on one rank. `home` is the device on which the
+    grader computes: values come from there, and answers are judged there."""
 
-    def __init__(self, slab: Slab, plan: CallPlan, case: Case) -> None:
-        self.case = case
+    def __init__(self, slab: Slab, plan: CallPlan, case: Case, home: torch.device) -> None:
+        self.case, self.home = case, home
         self.rows = plan.rows
         activations = [t for t in case.tensors if t.role == "activation"]
         outputs = [t for t in case.tensors if t.role == "output"]
@@ -116,7 +117,7 @@ class CallBuffers:
     def stage_rows(self, bank: Values, picks: torch.Tensor) -> None:
         """Fill every row: row j takes entry picks[j] of the bank, (entries, *shape)."""
         for name, ring in self.staging.items():
-            if ring.is_contiguous():
+            if ring.is_contiguous() and ring.device == picks.device:
                 torch.index_select(bank[name], 0, picks, out=ring)
             else:
                 ring.copy_(bank[name].index_select(0, picks))
@@ -135,16 +136,22 @@ class CallBuffers:
     def collect(self) -> list[Answers]:
         """Copy every output once into memory of our own."""
         return [
-            Answers(output, output.log.clone(), output.region.clone())
+            Answers(output, _taken(output.log, self.home), _taken(output.region, self.home))
             for output in self.outputs.values()
         ]
 
     def inputs_unchanged(self, values: Values) -> torch.Tensor:
         """bool (inputs,): bit for bit what the producer copied in."""
         same = [
-            (_bits(tensor) == _bits(values[name])).all() for name, tensor in self.inputs.items()
+            (_bits(tensor.to(self.home)) == _bits(values[name])).all()
+            for name, tensor in self.inputs.items()
         ]
         return torch.stack(same)
+
+
+def _taken(tensor: torch.Tensor, home: torch.device) -> torch.Tensor:
+    """A copy, on the grader's own device."""
+    return tensor.to(home, copy=True)
 
 
 def _bits(tensor: torch.Tensor) -> torch.Tensor:

@@ -15,7 +15,7 @@ A case that fails leaves the company; the others go on.
 import time
 from collections.abc import Callable
 
-from cacheon.engine.grader.attribution import Evidence, from_graph, from_judgement
+from cacheon.engine.grader.attribution import Evidence, from_graph, from_judgement, from_parting
 from cacheon.engine.grader.bursts import Bursts
 from cacheon.engine.grader.following import Following
 from cacheon.engine.grader.layout import LAYERS
@@ -77,6 +77,7 @@ class Course:
         walk.history[case, -1] = [
             walk.truth.expected(one, layer, values) for layer in range(LAYERS)
         ]
+        walk.gave(case, -1, values)
         walk.stage(case, walk.session.eager[case][0], "A", values)
         walk.wait()
         walk.session.ask(Warm(case=case), "warmup", case, compiles=True)
@@ -111,11 +112,13 @@ class Course:
         other.poison(walk.integers(case, _SETS[1 - which]))
         walk.stage(case, buffers, _SETS[which], values)
         walk.wait()
-        done = walk.session.ask(Call(case=case, which=which), "eager", case, compiles=True)
+        answers = walk.session.ask(Call(case=case, which=which), "eager", case, compiles=True)
         judgement = walk.judge(buffers, expected, values)
         page.measure(judgement.max_abs, judgement.max_relative)
         if judgement.ok:
+            walk.gave(case, -1, values)
             return
+        walk.blame(case, judgement)
         elsewhere = walk.wrote_elsewhere([other])
         early = judgement.fault == "value" and self._right_when_inputs_lie_ready(
             case, which, values, expected
@@ -124,10 +127,12 @@ class Course:
             stage="eager",
             order=walk.order,
             entry=walk.candidate.entry,
-            returned=done.returned,
+            returned=any(done.returned for done in answers),
             elsewhere=elsewhere,
             early=early,
             earlier=walk.history[case, -1],
+            mistake=walk.mistake(case, which, judgement, values, -1),
+            ranks=walk.session.ranks,
         )
         raise CaseFailed(from_judgement(walk.slot, judgement, evidence))
 
@@ -138,8 +143,7 @@ class Course:
         call: then it reads them on a stream that does not wait for the caller's."""
         walk, buffers = self.walk, self.walk.session.eager[case][which]
         walk.stage(case, buffers, _SETS[which], values)
-        for name, tensor in buffers.inputs.items():
-            tensor.copy_(values[name])
+        buffers.lay(values)
         walk.wait()
         try:
             walk.session.ask(Call(case=case, which=which), "eager", case)
@@ -154,14 +158,20 @@ class Course:
             buffers.poison(walk.integers(case, f"B{layer}"))
             buffers.stage_everywhere(values)
             walk.history[case, layer] = [walk.truth.expected(page.case, layer, values)]
+            walk.gave(case, layer, values)
         walk.wait()
-        done = walk.session.ask(Capture(case=case), "capture", case)
-        page.nodes = dict(done.kinds)
-        finding = from_graph(done, walk.order, walk.candidate.entry)
-        if finding is not None:
-            raise CaseFailed(finding)
+        answers = walk.session.ask(Capture(case=case), "capture", case)
+        page.nodes = dict(answers[0].kinds)
+        if apart := walk.session.parting():
+            # Before any replay of graphs that would wait for each other for ever.
+            raise CaseFailed(from_parting(apart, "capture", walk.order))
+        for rank, done in enumerate(answers):
+            finding = from_graph(done, walk.order, walk.candidate.entry)
+            if finding is not None:
+                page.rank = rank if len(answers) > 1 else None
+                raise CaseFailed(finding)
         for which, buffers in enumerate(walk.session.eager[case]):
             # From here on nobody has a reason to write there.
             buffers.poison(walk.integers(case, _SETS[which]))
-        if not done.kinds and walk.session.on_cuda:
+        if not page.nodes and walk.session.on_cuda:
             page.note("graph nodes not looked into: install cuda-bindings")

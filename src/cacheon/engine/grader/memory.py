@@ -7,6 +7,7 @@ from fcntl import F_ADD_SEALS, F_SEAL_GROW, F_SEAL_SEAL, F_SEAL_SHRINK, fcntl
 import torch
 
 from cacheon.engine import driver
+from cacheon.engine.ledger import NBYTES, Called, Ledger
 from cacheon.engine.slab import Slab
 
 
@@ -28,16 +29,37 @@ class SharedMemfd:
         self._view = None
 
 
-class MappedDeviceMemory:
-    """CUDA: the worker's own allocation, mapped by IPC."""
+class SharedLedger:
+    """A rank's ledger, in a sealed memfd."""
 
-    def __init__(self, handle: bytes, nbytes: int) -> None:
-        self._address = driver.open_shared(handle)
-        device = torch.device("cuda", torch.cuda.current_device())
-        self.slab = Slab(self._address, nbytes, device)
+    def __init__(self) -> None:
+        self.descriptor = os.memfd_create("cacheon-ledger", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(self.descriptor, NBYTES)
+        fcntl(self.descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+        self._ledger = Ledger(self.descriptor)
+
+    def read(self) -> tuple[Called, ...]:
+        return self._ledger.read()
 
     def close(self) -> None:
-        driver.close_shared(self._address)
+        self._ledger.close()
+        os.close(self.descriptor)
+
+
+class MappedDeviceMemory:
+    """CUDA: the worker's own allocation on the GPU of number `device`, mapped by IPC."""
+
+    def __init__(self, handle: bytes, nbytes: int, device: int) -> None:
+        self._device = torch.device("cuda", device)
+        with torch.cuda.device(self._device):
+            # The driver maps into the current context; the first operation makes it.
+            torch.zeros(1, device=self._device)
+            self._address = driver.open_shared(handle)
+        self.slab = Slab(self._address, nbytes, self._device)
+
+    def close(self) -> None:
+        with torch.cuda.device(self._device):
+            driver.close_shared(self._address)
 
 
 class OwnMemory:

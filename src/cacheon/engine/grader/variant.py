@@ -11,10 +11,11 @@ from cacheon.contract.slots import slot as slot_of
 from cacheon.engine.grader.attribution import from_loss
 from cacheon.engine.grader.book import Page
 from cacheon.engine.grader.course import Course
+from cacheon.engine.grader.group import Group, Place
 from cacheon.engine.grader.layout import row_bytes
-from cacheon.engine.grader.session import Keeper, Lost, Session
+from cacheon.engine.grader.session import Keeper, Lost
 from cacheon.engine.grader.truth import Truth
-from cacheon.engine.grader.walk import Walk
+from cacheon.engine.grader.walk import Walk, note_refusal
 from cacheon.engine.outcome import ORDERS, Finding, OrderName, VariantOutcome
 from cacheon.engine.protocol import Ended
 from cacheon.engine.request import Candidate, Progress, RunSettings, VariantRequest
@@ -45,7 +46,7 @@ class Trial(NamedTuple):
 class Leaving(NamedTuple):
     """A worker that was told to leave, and the page that what it leaves behind goes on."""
 
-    session: Session
+    session: Group
     page: Page
     order: OrderName
 
@@ -136,7 +137,7 @@ class Examiner:
             session.close()
             raise
         if lost is not None:
-            return Trial(lost, session.close(hung=lost.how == "hung"))
+            return Trial(lost, session.close(lost))
         session.dismiss()
         self.leaving.append(Leaving(session, pages[0], order))
         if len(self.leaving) > _MOST_LEAVING:
@@ -145,14 +146,15 @@ class Examiner:
 
     def _session(
         self, cases: tuple[Case, ...], larger: Case | None, rows: tuple[int, ...]
-    ) -> Session:
-        """A fresh worker. One that is leaving, with a candidate in it, may have kept an
+    ) -> Group:
+        """Fresh workers. One that is leaving, with a candidate in it, may have kept an
         earlier attempt from coming up: then it is seen off first."""
         on_cpu = self.settings.device == "cpu"
+        place = Place(self.request.ranks, self.caches, self.settings.seed)
 
-        def opened() -> Session:
-            return Session(
-                self.keeper, self.slot, cases, larger, rows, self.budget, self.truth, on_cpu
+        def opened() -> Group:
+            return Group(
+                self.keeper, self.slot, cases, larger, rows, self.budget, self.truth, on_cpu, place
             )
 
         try:
@@ -184,11 +186,13 @@ class Examiner:
     ) -> bool:
         """Decide whose fault a lost worker is; whether the order is done.
 
-        A hang is believed at once: waiting twice tells nothing new. A death must happen
-        twice before it counts, and only while the control lives."""
+        A hang is believed at once: waiting twice tells nothing new; so is what one rank of
+        several met. A death must happen twice before it counts, and only while the control
+        lives."""
         suspects = list(left) if lost.case < 0 else [left[lost.case]]
-        if lost.how == "hung":
-            self._shorten_deadlines()
+        if lost.how in ("hung", "parted"):
+            if lost.how == "hung":
+                self._shorten_deadlines()
             self._blame(suspects, order, lost, ended)
             return False
         if not self.deaths_confirmed:
@@ -208,10 +212,14 @@ class Examiner:
     def _blame(self, suspects: Sequence[int], order: OrderName, lost: Lost, ended: Ended) -> None:
         trouble = self._control(suspects[0], order)
         for i in suspects:
+            page = self.pages[i]
             if trouble:
-                self.pages[i].infrastructure = trouble
+                page.infrastructure = trouble
+            elif lost.refused is not None:
+                note_refusal(page, lost.refused, order, self.settings.device == "cuda")
             else:
-                self.pages[i].findings.append(from_loss(lost, ended, order))
+                page.rank = lost.rank if lost.rank >= 0 else None
+                page.findings.append(from_loss(lost, ended, order))
 
     def _shorten_deadlines(self) -> None:
         budget = self.budget

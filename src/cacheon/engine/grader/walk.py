@@ -1,23 +1,25 @@
 """What the parts of a course share: its session, its pages, and the small steps."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
-
-import torch
 
 from cacheon.contract.slots import slot as slot_of
 from cacheon.engine.grader.attribution import Evidence, from_judgement, from_refusal
 from cacheon.engine.grader.book import Page, Tally
-from cacheon.engine.grader.buffers import CallBuffers
-from cacheon.engine.grader.judging import Judgement, judge
+from cacheon.engine.grader.contributions import Mistake, mistake
+from cacheon.engine.grader.everywhere import Everywhere
+from cacheon.engine.grader.group import Group
+from cacheon.engine.grader.judging import Judgement, judge, worst_of
 from cacheon.engine.grader.layout import LAYERS
-from cacheon.engine.grader.session import Refused, Session
+from cacheon.engine.grader.session import Refused
 from cacheon.engine.grader.truth import Truth, Values
 from cacheon.engine.outcome import Finding, OrderName, Stage
 from cacheon.engine.request import Candidate, RunSettings
 
 _SLOW_REPLAYS = 4
+_EARLIER = 2
+"""Calls whose inputs are remembered."""
 Extreme = Literal["minimal", "maximal", "any"]
 
 
@@ -29,12 +31,28 @@ class CaseFailed(Exception):
         self.finding = finding
 
 
+def note_refusal(page: Page, refusal: Refused, order: OrderName, on_cuda: bool) -> None:
+    """Note an exception that the candidate met."""
+    if refusal.rank >= 0:
+        page.rank = refusal.rank
+    # Only a rehearsal has reasons for these two; on a GPU a candidate made them up.
+    if refusal.reply.ours and not on_cuda:
+        page.infrastructure = f"the rehearsal itself failed: {refusal.reply.message}"
+        return
+    if refusal.reply.needs_cuda and not on_cuda:
+        page.needs_cuda = True
+        page.note(f"needs CUDA: {refusal.reply.message}")
+        return
+    page.unplaced = refusal.reply.where is None
+    page.findings.append(from_refusal(refusal, order))
+
+
 class Walk:
-    """One order, in one session. `pages[i]` belongs to `session.cases[i]`."""
+    """One order, in one group. `pages[i]` belongs to `session.cases[i]`."""
 
     def __init__(
         self,
-        session: Session,
+        session: Group,
         pages: list[Page],
         truth: Truth,
         settings: RunSettings,
@@ -57,6 +75,8 @@ class Walk:
         """Answers expected earlier, by case and call; call -1 stands for eager calls."""
         self.lags: dict[tuple[int, int], int] = {}
         """By how many replays the answers of the last burst are behind, by case and call."""
+        self.given: dict[tuple[int, int], list[Values]] = {}
+        """Inputs of earlier calls, the last ones first, by case and call as `history`."""
         self._poisons: dict[tuple[int, str], Values] = {}
 
     @property
@@ -97,21 +117,11 @@ class Walk:
 
     def refused(self, case: int, refusal: Refused) -> None:
         """Note an exception that the candidate met."""
-        page = self.pages[case]
-        # Only a rehearsal has reasons for these two; on a GPU a candidate made them up.
-        if refusal.reply.ours and not self.session.on_cuda:
-            page.infrastructure = f"the rehearsal itself failed: {refusal.reply.message}"
-            return
-        if refusal.reply.needs_cuda and not self.session.on_cuda:
-            page.needs_cuda = True
-            page.note(f"needs CUDA: {refusal.reply.message}")
-            return
-        page.unplaced = refusal.reply.where is None
-        page.findings.append(from_refusal(refusal, self.order))
+        note_refusal(self.pages[case], refusal, self.order, self.session.on_cuda)
 
     # --- buffers -------------------------------------------------------------------------------
 
-    def stage(self, case: int, buffers: CallBuffers, where: str, values: Values) -> None:
+    def stage(self, case: int, buffers: Everywhere, where: str, values: Values) -> None:
         """Poison everything of a call, and put values where its producer takes them."""
         buffers.poison(self.integers(case, where))
         buffers.stage(values)
@@ -124,38 +134,68 @@ class Walk:
         return self._poisons[key]
 
     def restart_counter(self) -> None:
-        self.session.counter.zero_()
+        self.session.restart_counter()
 
     def wait(self) -> None:
         """What the grader wrote must have arrived before a worker reads it."""
-        if self.truth.device.type == "cuda":
-            torch.cuda.synchronize()
+        self.session.wait()
 
     # --- judging --------------------------------------------------------------------------------
 
-    def judge(self, buffers: CallBuffers, expected: Values, values: Values) -> Judgement:
-        """Judge one answer."""
+    def judge(self, buffers: Everywhere, expected: Values, values: Values) -> Judgement:
+        """Judge one answer, on every rank."""
         one = {name: answer.unsqueeze(0) for name, answer in expected.items()}
-        return judge(self.slot, buffers.case, buffers, one, values, 1)
+        return self.judge_rows(buffers, one, values, 1)
 
     def judge_rows(
-        self, buffers: CallBuffers, expected: Values, values: Values, rows: int
+        self, buffers: Everywhere, expected: Values, values: Values, rows: int
     ) -> Judgement:
-        """Judge the first rows of a burst; `expected` is stacked."""
-        return judge(self.slot, buffers.case, buffers, expected, values, rows)
-
-    def wrote_elsewhere(self, others: list[CallBuffers]) -> bool:
-        """Whether an output that no call was given is no longer as it was poisoned."""
-        return any(
-            not bool((output.region == output.fresh).all())
-            for buffers in others
-            for output in buffers.outputs.values()
+        """Judge the first rows of a burst on every rank; `expected` is stacked."""
+        return worst_of(
+            [
+                judge(self.slot, one.case, one, expected, buffers.values_of(rank, values), rows)
+                for rank, one in enumerate(buffers.ranks)
+            ]
         )
 
+    def blame(self, case: int, judgement: Judgement) -> None:
+        """The rank of a wrong answer is the one that the row names."""
+        if self.session.ranks > 1:
+            self.pages[case].rank = judgement.rank
+
+    def compare_ranks(self, case: int) -> None:
+        """Count the replays in which every rank holds the same bits. No slot asks for it."""
+        if self.session.ranks > 1:
+            same = all(buffers.agree() for buffers in self.session.captured[case])
+            self.pages[case].compared.append(same)
+
+    def wrote_elsewhere(self, others: list[Everywhere]) -> bool:
+        """Whether an output that no call was given is no longer as it was poisoned."""
+        return not all(buffers.untouched() for buffers in others)
+
+    def mistake(
+        self, case: int, layer: int, judgement: Judgement, values: Values, call: int
+    ) -> Mistake | None:
+        """Which contribution a wrong sum lacks, or has too often; `layer` is whose weights
+        the call was made with, `call` which of the graph's it was, -1 for an eager one."""
+        earlier = self.given.get((case, call), [])
+        return mistake(self.truth, layer, judgement, values, earlier)
+
+    def gave(self, case: int, call: int, values: Values) -> None:
+        """Remember what a call was given, where ranks sum."""
+        if self.session.ranks > 1:
+            self.given[case, call] = [values, *self.given.get((case, call), [])][:_EARLIER]
+
     def expect_right(
-        self, case: int, judgements: list[Judgement], stage: Stage, passed: int
+        self,
+        case: int,
+        judgements: list[Judgement],
+        stage: Stage,
+        passed: int,
+        given: Sequence[Values] = (),
     ) -> None:
-        """Raise what the calls of one replay, or of one burst, show to be wrong.
+        """Raise what the calls of one replay, or of one burst, show to be wrong. `given`: the
+        inputs of each call, where they are known for the row that is wrong.
 
         A wrong value says more than an output that changed after its snapshot, so it is
         looked for first."""
@@ -166,6 +206,10 @@ class Walk:
             return
         telling = [layer for layer in wrong if judgements[layer].fault != "early"]
         layer = (telling or wrong)[0]
+        self.blame(case, judgements[layer])
+        fine = frozenset.intersection(*(each.fine for each in judgements))
+        self.tally(case).ahead = fine
+        found = self.mistake(case, layer, judgements[layer], given[layer], layer) if given else None
         rewritten = any(judgements[i].fault == "early" for i in wrong if i != layer)
         evidence = Evidence(
             stage=stage,
@@ -177,6 +221,8 @@ class Walk:
             earlier=[one for i in range(LAYERS) for one in self.history[case, i]],
             replayed=self.history[case, layer][::-1],
             lag=self.lags.get((case, layer), 0),
+            mistake=found,
+            ranks=self.session.ranks,
             elsewhere=rewritten or self.wrote_elsewhere(list(self.session.eager[case])),
         )
         raise CaseFailed(from_judgement(self.slot, judgements[layer], evidence))

@@ -113,7 +113,10 @@ class Ranks:
     def _noting(self, function: Callable[..., object], name: str) -> Callable[..., object]:
         @functools.wraps(function)
         def call(*arguments: Any, **keywords: Any) -> object:
-            self.ledger.add(described(name, arguments[1:], keywords))
+            what = described(name, arguments[1:], keywords)
+            size = arguments[0].size()
+            # What fewer ranks do together need not be what all do.
+            self.ledger.add(what if size == self.world else f"of {size}: {what}")
             return function(*arguments, **keywords)
 
         return call
