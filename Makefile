@@ -20,7 +20,7 @@ PYTEST_ARGS ?=
 
 export PYTHONDONTWRITEBYTECODE := 1
 
-.PHONY: help verify test check lint types imports coverage gpu-test bench mutants reference environment clean
+.PHONY: help verify test check lint types imports coverage gpu-test bench fuzz mutants reference environment clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -73,12 +73,17 @@ gpu-test: ## the GPU's tests in the active environment, offline; a skip is a fai
 bench: $(STAMP) ## the budgets, as ratios against a bare process in the same run
 	$(BIN)/python benchmarks/verify.py
 
+fuzz: $(STAMP) ## hostile bytes for every parser, five minutes (FUZZ_SECONDS= for each target)
+	$(BIN)/python -m tests.fuzz.run $(if $(FUZZ_SECONDS),--seconds $(FUZZ_SECONDS)) $(FUZZ_TARGETS)
+
 mutants: $(STAMP) ## change the modules that decide, and see that the tests notice (half an hour)
 	$(BIN)/python tests/mutants/run.py
 
 reference: $(STAMP) ## write the pages that are made from the code again: command line, reason codes
 	$(BIN)/python docs/reference/generate.py
+	$(BIN)/python docs/rules/generate.py
 	$(BIN)/python docs/evidence/generate.py
+	$(BIN)/python docs/evidence/generate_records.py
 
 clean: ## remove the environment and every cache
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -158,7 +158,7 @@ def test_a_tampered_index_changes_no_grade(capsys: Captured) -> None:
         (["grade", "nowhere.json"], "nowhere.json: expected a readable file"),
         (["grade", "lab0/format"], "lab0/format: not-a-record: expected a Requirement"),
         ([*GRADING[:2], "--minimum", "h200=4"], "policy-older: expected arena h200 4 or newer"),
-        ([*GRADING[:2], "--minimum", "h200"], "--minimum: expected NAME=VERSION"),
+        ([*GRADING[:2], "--minimum", "h200=x"], "--minimum: expected NAME=VERSION"),
         (
             [*GRADING[:2], "--expect-bundle", "0" * 64],
             f"--expect-bundle: expected the bundle {'0' * 64}, got {PINNED.bundle}",

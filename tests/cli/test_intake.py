@@ -175,10 +175,31 @@ def test_an_older_policy_is_refused_now_and_ever_after(capsys: Captured) -> None
         assert "refused policy-older: expected arena h200 4 or newer" in capsys.readouterr().err
 
 
+def test_an_arena_says_which_versions_count(capsys: Captured) -> None:
+    delivery = observed(Path("observed"))
+    named = ("--minimum", "h200-decode", "--format", "json")
+    assert run(taking(delivery, "--from", "observed", *named)) == 0
+    capsys.readouterr()
+    assert run(["ls", "evidence", "--kind", "minimum"]) == 0
+    assert "arena=h200-decode version=1" in capsys.readouterr().out
+
+
+def test_an_observers_store_is_a_delivery(capsys: Captured) -> None:
+    delivery = observed(Path("observed"))
+    assert run(taking("observed")) == 0
+    assert capsys.readouterr().out.startswith(f"taken in {delivery}\n")
+    DirectoryStore.open(Path("empty"), create=True).close()
+    assert run(taking("empty")) == 2
+    assert f"empty: expected one delivery for {REQUIREMENT}, got none" in capsys.readouterr().err
+    observed(Path("observed"), lab=1)
+    assert run(taking("observed")) == 2
+    assert f"expected one delivery for {REQUIREMENT}, got 2" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["--minimum", "h200"], "--minimum: expected NAME=VERSION of an arena"),
+        (["--minimum", "h200"], "arena: expected one of h200-decode"),
         (["--minimum", "h200=-1"], "--minimum: expected NAME=VERSION of an arena"),
         (["--minimum", "../x=1"], "--minimum: expected NAME=VERSION of an arena"),
         (["--requirement", "nowhere"], "nowhere: expected a readable file"),

@@ -1,11 +1,15 @@
 """The documentation's own examples, run: `console` blocks by the shell's rules of
-docs/tutorial.md, `python` and `toml` blocks parsed, links followed."""
+docs/tutorial.md, `python` and `toml` blocks parsed, links followed.
+
+A comment before a block says more: `file: NAME`, write its body there; `exit: N`, the code it
+ends with; `copy: PATH`, first copy what lies in that directory of the repository."""
 
 import ast
 import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -17,7 +21,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _BLOCK = re.compile(
-    r"(?:<!-- (?P<mark>file|exit): (?P<value>\S+) -->\n)?^```(?P<language>\w*)\n(?P<body>.*?)^```$",
+    r"(?:<!-- (?P<mark>file|exit|copy): (?P<value>\S+) -->\n)?"
+    r"^```(?P<language>\w*)\n(?P<body>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 
@@ -39,31 +44,45 @@ def matches(expected: str, printed: str) -> bool:
     return re.fullmatch("".join(parts), printed) is not None
 
 
+def said(words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """What a command line says; `$(cacheon …)` in it stands for what that prints."""
+
+    def inner(found: re.Match[str]) -> str:
+        return said(found[1], cwd).stdout.strip()
+
+    first, *rest = shlex.split(re.sub(r"\$\((cacheon [^)]*)\)", inner, words))
+    assert first == "cacheon", words
+    return subprocess.run(
+        [sys.executable, "-m", "cacheon.cli", *rest],
+        cwd=cwd,
+        env=dict(os.environ, NO_COLOR="1", PYTHONPATH=str(ROOT / "src"), OMP_NUM_THREADS="1"),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if "```console" in page.read_text()], ids=lambda p: p.name
 )
 def test_console_blocks_print_what_the_page_says(page: Path, tmp_path: Path) -> None:
-    environment = dict(os.environ, NO_COLOR="1", PYTHONPATH=str(ROOT / "src"), OMP_NUM_THREADS="1")
     for language, body, mark, value in blocks(page):
         if mark == "file":
             (tmp_path / value).write_text(body)
+        if mark == "copy":
+            shutil.copytree(ROOT / value, tmp_path, dirs_exist_ok=True)
         if language != "console":
             continue
         command, _, expected = body.partition("\n")
-        words = shlex.split(command.removeprefix("$ "))
-        assert words[0] == "cacheon", command
-        done = subprocess.run(
-            [sys.executable, "-m", "cacheon.cli", *words[1:]],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+        while command.endswith("\\"):
+            more, _, expected = expected.partition("\n")
+            command = command[:-1] + more
+        done = said(command.removeprefix("$ "), tmp_path)
         assert done.returncode == (int(value) if mark == "exit" else 0), done.stderr + done.stdout
-        assert matches(expected, done.stdout), f"{command}\n{done.stdout}"
+        printed = done.stderr if mark == "exit" and not done.stdout else done.stdout
+        assert matches(expected, printed), f"{command}\n{printed}"
 
 
 def test_a_lone_ellipsis_stands_for_any_lines() -> None:

@@ -45,6 +45,8 @@ def modules_after(*words: str) -> tuple[int, set[str]]:
         (["slots", "attention.decode"], 0),
         (["slots", "--json"], 0),
         (["explain", "CG101"], 0),
+        (["scan", "src/cacheon/examples/good"], 0),
+        (["scan", "no-such-path"], 2),
         (["explain", "--list"], 0),
         (["init", "--help"], 0),
         (["doctor", "--help"], 0),

@@ -24,6 +24,8 @@ OPTIONS = {
         "--full",
         "--context",
         "--isolation",
+        "--world-size",
+        "--tp-size",
         "--require-graph",
         "--timeout",
         "--compile-timeout",
@@ -32,6 +34,7 @@ OPTIONS = {
         "-v",
         "--verbose",
     },
+    "scan": {"--format"},
     "slots": {"--format", "--json"},
     "init": {"--template"},
     "explain": {"--list", "--format"},
@@ -72,8 +75,8 @@ PARTS = {
 ENGINE_RULES = set(
     """
 CG101 CG102 CG103 CG104 CG105 CG201 CG202 CG203 CG204 CG205 CG206 CG301 CG302 CG303 CG304 CG305
-CG401 CG402 CG403 CG404 CG501 CG502 CG503 CG504 CG505 CG506 CG601 CG701 CG702 CG801 CG802 CG803
-CG804 CG805 CG806 CG807 CG901 CG902 CG903 CG904 CG905
+CG401 CG402 CG403 CG404 CG501 CG502 CG503 CG504 CG505 CG506 CG601 CG602 CG603 CG701 CG702 CG801
+CG802 CG803 CG804 CG805 CG806 CG807 CG901 CG902 CG903 CG904 CG905
 """.split()
 )
 

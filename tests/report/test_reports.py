@@ -21,6 +21,7 @@ from cacheon.report.document import RUN, document
 from cacheon.report.junit import junit
 from cacheon.report.terminal import draw, wants_colour
 from cacheon.report.text import headline, run_lines
+from cacheon.scan.findings import ScanFinding
 
 HOSTILE = "\x1b[2J\x00\r\nFORGED [PASS] <b>&'\" [red]x[/red] \u202e\ud800"
 
@@ -212,3 +213,24 @@ def test_junit_has_one_case_a_row() -> None:
 def test_junit_of_hostile_text_is_xml() -> None:
     root = ElementTree.fromstring(junit(hostile_run()))
     assert "FORGED" in ElementTree.tostring(root, encoding="unicode")
+
+
+def test_advice_of_the_source_stands_once_and_hostile_material_always() -> None:
+    def scanned(rule: str) -> ScanFinding:
+        return ScanFinding(
+            rule=rule,
+            file="k.py",
+            line=3,
+            column=1,
+            function="f",
+            source="x",
+            message=f"said by {rule}",
+            severity="error",
+            confidence="high",
+        )
+
+    found = (scanned("CG203"), scanned("CG205"), scanned("CG905"))
+    shown = text(run_of(variant(rows=(failing(),)), scanned=found))
+    assert "said by CG203" not in shown
+    assert "scan k.py:3 CG205 said by CG205" in shown
+    assert "FAIL k.py:3 CG905 said by CG905" in shown

@@ -6,6 +6,8 @@ from typing import get_args
 import pytest
 
 from cacheon.engine.outcome import BundleOutcome, Rehearsal, VariantOutcome, Word
+from cacheon.rules.model import Severity
+from cacheon.scan.findings import ScanFinding
 from cacheon.workflows import exits
 
 WORDS: tuple[Word, ...] = get_args(Word)
@@ -66,3 +68,31 @@ def test_one_variant_hides_behind_no_other(words: tuple[Word, Word], error: int)
 def test_a_bundle_of_which_no_case_applied_has_shown_nothing() -> None:
     assert exits.of_bundle(bundle(variant("N/A")), 0, "cpu") == 1
     assert exits.of_bundle(bundle(variant("N/A"), variant("PASS")), 0, "cuda") == 0
+
+
+@pytest.mark.parametrize(
+    ("rule", "severity", "ignored", "code"),
+    [
+        ("CG905", "error", "", 1),
+        ("CG905", "error", "a comment of its own", 1),
+        ("CG909", "warning", "", 0),
+        ("CG101", "error", "", 0),
+    ],
+)
+def test_hostile_material_in_the_source_fails_a_bundle_that_passes(
+    rule: str, severity: Severity, ignored: str, code: int
+) -> None:
+    finding = ScanFinding(
+        rule=rule,
+        file="k.py",
+        line=1,
+        column=1,
+        function="",
+        source="",
+        message="",
+        severity=severity,
+        confidence="high",
+        ignored=ignored,
+    )
+    outcome = BundleOutcome(path="b", variants=(variant("PASS"),), scanned=(finding,))
+    assert exits.of_bundle(outcome, 0, "cuda") == code

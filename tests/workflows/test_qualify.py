@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.workflows.seeing import SeeingExamination
 
+from cacheon.engine.outcome import CaseRow, OrderResult
 from cacheon.engine.request import Progress, RunSettings, VariantRequest
 from cacheon.evidence.grading import grade
 from cacheon.evidence.keys import Key, new_key
@@ -210,11 +212,23 @@ def test_a_failure_fails_and_infrastructure_decides_nothing(
     assert (made.decision, made.reasons[0].code, run.exit_code) == (decision, code, exit_code)
 
 
+def test_an_answer_that_nobody_compared_is_not_a_wrong_one(tmp_path: Path) -> None:
+    class CutOff(SeeingExamination):
+        def _walked(self, row: CaseRow) -> CaseRow:
+            order = OrderResult(order="descending", replays_completed=4, replays_passed=3)
+            return msgspec.structs.replace(
+                row, status="incomplete", orders=(order,), infrastructure="no memory"
+            )
+
+    run = decided(tmp_path, SILU, start=CutOff)
+    made = run.bundles[0].grade
+    assert made is not None
+    assert (made.decision, made.reasons[0].code) == ("NO_DECISION", "incomplete")
+
+
 def test_a_rehearsal_is_not_taken_in(tmp_path: Path) -> None:
     class Rehearsing(SeeingExamination):
         def examine(self, request: VariantRequest, *, last: bool = False):  # type: ignore[no-untyped-def]
-            import msgspec
-
             outcome = super().examine(request, last=last)
             return msgspec.structs.replace(outcome, backend="rehearsal")
 

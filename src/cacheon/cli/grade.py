@@ -41,8 +41,8 @@ _CODES = {"PASS": 0, "FAIL": 1, "NO_DECISION": 3}
 @click.option(
     "--minimum",
     multiple=True,
-    metavar="NAME=VERSION",
-    help="Refuse older versions of an arena, now and ever after (repeatable).",
+    metavar="ARENA",
+    help="NAME=VERSION, or an arena's name or file: refuse older ones, now and ever after.",
 )
 @FORMAT
 def command(requirement: str, store: Path, bundle: str, minimum: tuple[str, ...], form: str) -> int:

@@ -9,9 +9,10 @@ from cacheon.cli.writing import FORMAT, write_json, write_lines
 
 _EPILOG = """\b
 Examples:
+  cacheon intake observed --requirement requirement.json --store evidence
   cacheon intake DIGEST --requirement requirement.json --store evidence --from observed
   cacheon intake sent/delivery.json --requirement requirement.json --store evidence
-  cacheon intake DIGEST --requirement DIGEST --store evidence --minimum h200-decode=2
+  cacheon intake DIGEST --requirement DIGEST --store evidence --minimum h200-decode
 
 \b
 Exit codes:
@@ -40,8 +41,8 @@ Exit codes:
 @click.option(
     "--minimum",
     multiple=True,
-    metavar="NAME=VERSION",
-    help="Refuse older versions of an arena, now and ever after (repeatable).",
+    metavar="ARENA",
+    help="NAME=VERSION, or an arena's name or file: refuse older ones, now and ever after.",
 )
 @FORMAT
 def command(
@@ -54,9 +55,9 @@ def command(
 ) -> int:
     """Take a finished delivery into the authority's store, whole or not at all.
 
-    DELIVERY is a digest, or the file of a signed envelope; by default its observations lie
-    beside it. Whatever is not raw, typed, bound, canonical and signed by a pinned key is
-    refused. The nonce is spent: each pinned key delivers once."""
+    DELIVERY is an observer's store, a digest, or the file of a signed envelope; by default its
+    observations lie beside it. Whatever is not raw, typed, bound, canonical and signed by a
+    pinned key is refused. The nonce is spent: each pinned key delivers once."""
     # Imported here, as in every verb: `--help` needs none of it.
     from cacheon.workflows.intake import intake
 

@@ -3,6 +3,7 @@
 from typing import Literal
 
 from cacheon.records.strict import Record
+from cacheon.scan.findings import ScanFinding
 
 Stage = Literal[
     "load", "prepare", "warmup", "eager", "capture", "replay", "perturb", "burst", "soak"
@@ -106,7 +107,8 @@ class VariantOutcome(Record):
 
 
 class BundleOutcome(Record):
-    """One bundle: its identity, its warnings, its variants. `error` is the one line that
+    """One bundle: its identity, its warnings, its variants. `scanned`: what its source
+    says, which is advice, but for hostile material (CG9xx). `error` is the one line that
     says why the bundle is unusable, else empty."""
 
     path: str
@@ -114,6 +116,7 @@ class BundleOutcome(Record):
     digest: str = ""
     warnings: tuple[str, ...] = ()
     not_selected: tuple[str, ...] = ()
+    scanned: tuple[ScanFinding, ...] = ()
     variants: tuple[VariantOutcome, ...] = ()
     error: str = ""
     exit_code: int = 0

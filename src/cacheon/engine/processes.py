@@ -1,13 +1,21 @@
 """What the kernel knows of processes: small calls on /proc and prctl (Linux only)."""
 
+import contextlib
 import ctypes
 import os
 import resource
 from typing import NamedTuple
 
 _PR_SET_PDEATHSIG = 1
+_PR_GET_DUMPABLE = 3
 _PR_SET_DUMPABLE = 4
+_PR_CAPBSET_READ = 23
+_PR_CAPBSET_DROP = 24
 _PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_NO_NEW_PRIVS = 38
+_PR_CAP_AMBIENT = 47
+_PR_CAP_AMBIENT_CLEAR_ALL = 4
+_CAPABILITIES_VERSION_3 = 0x20080522
 _SIGKILL = 9
 
 
@@ -20,10 +28,12 @@ class Seen(NamedTuple):
     command: str
 
 
-def _prctl(option: int, value: int) -> None:
+def _prctl(option: int, value: int) -> int:
     library = ctypes.CDLL(None, use_errno=True)
-    if library.prctl(option, value, 0, 0, 0) != 0:
+    answer: int = library.prctl(option, ctypes.c_ulong(value), *(ctypes.c_ulong(0),) * 3)
+    if answer < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return answer
 
 
 def become_subreaper() -> None:
@@ -38,8 +48,35 @@ def die_with_parent() -> None:
 
 def hide_memory() -> None:
     """No core dump, and no process of the same user may attach or read /proc/PID/mem."""
-    _prctl(_PR_SET_DUMPABLE, 0)
+    set_dumpable(False)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def set_dumpable(whether: bool) -> bool:
+    """Whether processes of the same user, and no more capable, may attach to this one, read
+    its memory and take its descriptors; whether they might before. Forks inherit it."""
+    before = _prctl(_PR_GET_DUMPABLE, 0) != 0
+    _prctl(_PR_SET_DUMPABLE, int(whether))
+    return before
+
+
+def give_up_privileges() -> None:
+    """Drop every capability of this thread, for good and for whatever it executes. Call it
+    while there is one thread. A process of root's is then an ordinary process of its user:
+    the kernel lets it attach to none that kept its capabilities or hides its memory."""
+    for capability in range(64):
+        with contextlib.suppress(OSError):
+            # There are fewer than 64; and without CAP_SETPCAP, which few have, the bit
+            # that is set below keeps them away as well.
+            if _prctl(_PR_CAPBSET_READ, capability):
+                _prctl(_PR_CAPBSET_DROP, capability)
+    _prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    header = (ctypes.c_uint32 * 2)(_CAPABILITIES_VERSION_3, 0)
+    nothing = (ctypes.c_uint32 * 6)()
+    library = ctypes.CDLL(None, use_errno=True)
+    if library.capset(header, nothing) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 def close_descriptors_from(lowest: int) -> None:
@@ -82,4 +119,18 @@ def children(pid: int) -> list[int]:
             seen = look(int(name))
             if seen is not None and seen.parent == pid:
                 found.append(int(name))
+    return found
+
+
+def own_children() -> list[int]:
+    """Direct children of this process, zombies included, without a look at everybody. While
+    some of them end, others may be missing."""
+    found: list[int] = []
+    try:
+        for thread in os.listdir("/proc/self/task"):
+            with open(f"/proc/self/task/{thread}/children", encoding="ascii") as file:
+                found += (int(word) for word in file.read().split())
+    except FileNotFoundError:
+        # A kernel without these lists, or a thread that has just ended.
+        return children(os.getpid())
     return found

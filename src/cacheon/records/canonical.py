@@ -27,10 +27,10 @@ _INEXACT = re.compile(rb"[0-9][.eE]|[0-9]{16}")
 _ENCODER = msgspec.json.Encoder(order="sorted")
 
 
-def encode(record: object) -> bytes:
+def encode(record: object, *, source: str = "") -> bytes:
     """The canonical bytes of a record. Raises RecordRefused for a float or an integer
     that JSON readers do not agree on."""
-    _refuse_inexact(msgspec.to_builtins(record))
+    _refuse_inexact(msgspec.to_builtins(record), source)
     return _ENCODER.encode(record)
 
 
@@ -59,7 +59,7 @@ def decode(data: bytes, kind: type[T], *, limit: int = LIMIT, source: str = "") 
             expected=f"a {getattr(kind, '__name__', kind)}",
             got=str(error),
         ) from error
-    encoded = _ENCODER.encode(record) if _shows_exact(data, bare) else encode(record)
+    encoded = _ENCODER.encode(record) if _shows_exact(data, bare) else encode(record, source=source)
     if encoded != data:
         raise RecordRefused(
             "not-canonical", file=source, expected="canonical bytes", got="another spelling"
@@ -103,31 +103,36 @@ def _shows_exact(data: bytes, bare: bytes) -> bool:
     return not (b"\\" in data and _ESCAPE.search(data)) and not _INEXACT.search(bare)
 
 
-def _refuse_inexact(value: Any) -> None:
+def _refuse_inexact(value: Any, file: str) -> None:
     match value:
         case str():
             if not _plain(value):
+                got = ascii(value)[:80]
                 raise RecordRefused(
-                    "control-character", expected="printable text", got=ascii(value)[:80]
+                    "control-character", file=file, expected="printable text", got=got
                 )
         case bool() | None:
             pass
         case int():
             if abs(value) > LARGEST:
                 raise RecordRefused(
-                    "large-integer", expected="an integer within ±(2^53 − 1)", got="a larger one"
+                    "large-integer",
+                    file=file,
+                    expected="an integer within ±(2^53 − 1)",
+                    got="a larger one",
                 )
         case float():
-            raise RecordRefused("float", expected="an integer or text", got="a float")
+            raise RecordRefused("float", file=file, expected="an integer or text", got="a float")
         case dict():
             for key, item in value.items():
                 if not str(key).isascii():
-                    raise RecordRefused("key", expected="an ASCII key", got=ascii(key)[:80])
-                _refuse_inexact(key)
-                _refuse_inexact(item)
+                    got = ascii(key)[:80]
+                    raise RecordRefused("key", file=file, expected="an ASCII key", got=got)
+                _refuse_inexact(key, file)
+                _refuse_inexact(item, file)
         case _:  # msgspec leaves lists and tuples, nothing else
             for item in value:
-                _refuse_inexact(item)
+                _refuse_inexact(item, file)
 
 
 def _plain(text: str) -> bool:

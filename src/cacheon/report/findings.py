@@ -44,7 +44,8 @@ def place(report: ScanReport, finding: ScanFinding) -> str:
 
 
 def file_of(report: ScanReport, finding: ScanFinding) -> str:
-    return f"{report.root}/{finding.file}" if report.root else finding.file
+    """The file of a finding from where the command was run."""
+    return finding.file if report.root in ("", ".") else f"{report.root}/{finding.file}"
 
 
 def _count(number: int, what: str) -> str:

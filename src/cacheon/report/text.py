@@ -10,6 +10,7 @@ from cacheon.engine.outcome import BundleOutcome, CaseRow, Finding, RunOutcome, 
 from cacheon.records.errors import one_line
 from cacheon.report.line import Line
 from cacheon.rules.catalogue import RULES
+from cacheon.scan.findings import ScanFinding
 
 _WORD_STYLE = {
     "PASS": "bold green",
@@ -37,10 +38,24 @@ def bundle_lines(bundle: BundleOutcome, verbose: bool, several: bool) -> Iterato
         yield [("bold", one_line(bundle.path, 300))]
     for variant in bundle.variants:
         yield from variant_lines(variant, verbose)
+    said = {f.rule for v in bundle.variants for row in v.rows for f in row.findings}
+    for finding in bundle.scanned:
+        if finding.hostile or finding.rule not in said:
+            yield _scanned(finding)
     for row in bundle.not_selected:
         yield [("dim", f"  not selected: {one_line(row)}")]
     for warning in bundle.warnings:
         yield [("yellow", f"  warning: {one_line(warning)}")]
+
+
+def _scanned(finding: ScanFinding) -> Line:
+    """What the source says, in a line; hostile material is a failure, the rest is advice."""
+    at = f"{one_line(finding.file)}:{finding.line}"
+    return [
+        ("bold red", "  FAIL ") if finding.hostile else ("yellow", "  scan "),
+        ("", f"{at} {finding.rule} {one_line(finding.message)}"),
+        ("dim", f"  `cacheon explain {finding.rule}`"),
+    ]
 
 
 def variant_lines(outcome: VariantOutcome, verbose: bool) -> Iterator[Line]:

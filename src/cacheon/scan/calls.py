@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from cacheon.scan import builtin_calls, facts, results, torch_api
 from cacheon.scan.events import Called, Launched, Streamed
 from cacheon.scan.expressions import Expressions
+from cacheon.scan.members import size_of
 from cacheon.scan.triton_kernels import parameters, stored
 from cacheon.scan.values import (
     HOST,
@@ -25,6 +26,7 @@ from cacheon.scan.values import (
     Place,
     Symbol,
     Tensor,
+    Unknown,
     Value,
     every,
     is_live,
@@ -37,6 +39,7 @@ from cacheon.scan.values import (
 Arguments = Sequence[Value]
 Keywords = Mapping[str, Value]
 LEAVING = frozenset({"sys.exit", "os._exit", "builtins.exit", "builtins.quit", "os.abort"})
+_UNSEEN = "?:?"
 _SAME = "cacheon.same"
 """A decorator or a wrapper that gives back what it is given."""
 _WRAPPERS = frozenset(
@@ -73,6 +76,9 @@ class Calls(Expressions):
     def called_member(self, base: Value, attr: str) -> Value:
         if isinstance(base, Group):
             return Method(receiver=base, attr=attr)
+        if isinstance(base, Unknown) and attr == "get" and not base.held:
+            # A container that is not seen is asked whether it has something.
+            return replace(base, held=_UNSEEN)
         return self.member(base, attr)
 
     def _arguments(self, node: ast.Call, looks: bool) -> tuple[list[Value], dict[str, Value]]:
@@ -237,7 +243,7 @@ class Calls(Expressions):
         if attr == "data_ptr":
             return Host(addresses=receiver.shares, held=receiver.held)
         if attr in torch_api.QUESTIONS:
-            return Host(held=receiver.held)
+            return size_of(receiver)
         if attr == "tolist":
             return Group(every=Host(holds=receiver.holds), holds=receiver.holds)
         if attr in torch_api.READS:
@@ -292,19 +298,13 @@ class Calls(Expressions):
         name = f"{made.name}.{attr}"
         self.emit(Called(node, self.context, name, tuple(values), keywords, receiver=made))
         mine, other = stream_of(made), stream_of(values[0]) if values else ""
-        callers = (torch_api.CURRENT, *self.streams[-1:])
         match made.name, attr:
             case torch_api.STREAM, "wait_stream" | "wait_event":
-                if mine != torch_api.CURRENT:
-                    self.emit(Streamed(node, self.context, "fork", mine))
-                else:
-                    which = other if attr == "wait_stream" else ""
-                    self.emit(Streamed(node, self.context, "join", which))
+                on = other if attr == "wait_stream" else ""
+                self.emit(Streamed(node, self.context, "wait", mine, on))
             case torch_api.EVENT, "wait":
-                waits = other or callers[-1]
-                step = "join" if waits == torch_api.CURRENT else "fork"
-                which = "" if step == "join" else waits
-                self.emit(Streamed(node, self.context, step, which))  # type: ignore[arg-type]
+                here = self.streams[-1] if self.streams else torch_api.CURRENT
+                self.emit(Streamed(node, self.context, "wait", other or here))
             case torch_api.STREAM, "record_event":
                 return Made(name=torch_api.EVENT, which=mine)
             case _:

@@ -22,7 +22,7 @@ _CALLS = {
 }
 _BY_NAME = {name: (rule, what) for rule, (what, names) in _CALLS.items() for name in names.split()}
 _CALL = re.compile(rf"\b({'|'.join(_BY_NAME)})\s*\(")
-_LAUNCH = re.compile(r"<<<(?P<arguments>.*?)>>>", re.DOTALL)
+_LAUNCH = re.compile(r"<<<(?P<arguments>.+?)>>>", re.DOTALL)
 _MARK = re.compile(r"__global__|<<<")
 
 
@@ -30,9 +30,13 @@ def in_strings(module: Module) -> Iterator[tuple[Module, Fault]]:
     """Faults in the strings of a Python source that hold CUDA."""
     for node in module.nodes:
         match node:
-            case ast.Constant(value=str(text), lineno=first) if _MARK.search(text):
+            case ast.Constant(value=str(text), lineno=first, end_lineno=int(last)) if _MARK.search(
+                text
+            ):
                 for line, fault in _faults(text):
-                    yield module, fault._replace(node=ast.Pass(lineno=first + line, col_offset=0))
+                    # A newline that is written as an escape is no line of the source.
+                    place = ast.Pass(lineno=min(first + line, last), col_offset=0)
+                    yield module, fault._replace(node=place)
 
 
 def in_file(module: Module) -> Iterator[tuple[Module, Fault]]:

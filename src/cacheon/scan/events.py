@@ -12,7 +12,7 @@ from cacheon.scan.values import Names, Value
 
 Effect = tuple[str, ...]
 """What outlives the call: ("write", name, part), ("pass", name) to code that is not seen,
-("keep" | "read" | "take", holder), ("collective", name), ("foreign", name)."""
+("keep" | "read" | "hold" | "take", holder), ("collective", name), ("foreign", name)."""
 How = Literal["name", "key", "item", "cached", "evicting", "counted"]
 """A value was bound to a name of the state, put under a key, appended, remembered by a
 decorator (which may evict it again), or is a number that was made from itself."""
@@ -143,11 +143,12 @@ class Branched(Event, frozen=True, eq=False):
 
 
 class Streamed(Event, frozen=True, eq=False):
-    """`fork`: side stream `which` was made to wait for the caller's; `use`: work was put
-    on it; `join`: the caller's was made to wait for it ("" for an event of any)."""
+    """`wait`: stream `which` was made to wait for stream `on` ("" for an event of any);
+    `use`: work was put on it."""
 
-    step: Literal["fork", "use", "join"]
+    step: Literal["wait", "use"]
     which: str
+    on: str = ""
 
 
 class Ended(Event, frozen=True, eq=False):

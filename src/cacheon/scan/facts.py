@@ -3,12 +3,15 @@
 import ast
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from cacheon.scan.values import (
     CAPTURING,
     EAGER,
     GROWN,
     LAZY,
     NONE,
+    OUTGROWN,
     READY,
     Host,
     Names,
@@ -56,7 +59,7 @@ def either(values: Sequence[Value]) -> Host:
 
 def _common(facts: Sequence[Names]) -> Names:
     # That state was too small may hold as soon as one says so.
-    grown = frozenset({GROWN}) if any(GROWN in each for each in facts) else NONE
+    grown = {fact for each in facts for fact in each if fact.startswith((GROWN, OUTGROWN))}
     return frozenset.intersection(*facts) | grown
 
 
@@ -79,25 +82,32 @@ def compared(left: Value, operator: ast.cmpop, right: Value, node: ast.expr) -> 
     absent = isinstance(node, ast.Constant) and node.value in (None, 0, False, "")
     match operator:
         case ast.In() | ast.NotIn():
-            state, there = right.held, READY
+            asked = right if right.held else None
+            present = isinstance(operator, ast.In)
         case ast.Is() | ast.IsNot() | ast.Eq() | ast.NotEq() if absent:
-            state, there = left.held, LAZY
+            asked = left if left.held else None
+            present = isinstance(operator, ast.IsNot | ast.NotEq)
         case ast.Is() | ast.IsNot():
             return facts
         case _:
-            state, there = left.held or right.held, GROWN
-    if not state:
+            return _sized(left, operator, right, facts)
+    if asked is None:
         return facts
-    lazy, ready = frozenset({LAZY}), frozenset({READY})
-    if there is GROWN:
-        lazy = frozenset({LAZY, GROWN})
-        grows = _grows(operator, bool(left.held))
-        when, unless = (lazy, NONE) if grows else (NONE, lazy)
-    else:
-        positive = isinstance(operator, ast.In | ast.Is | ast.Eq)
-        true = ready if (there is READY) == positive else lazy
-        when, unless = true, (lazy if true is ready else ready)
-    return Host(when=when, unless=unless, topics=facts.topics, holds=facts.holds)
+    ready, lazy = frozenset({READY}), frozenset({LAZY})
+    when, unless = (ready, lazy) if present else (lazy, ready)
+    return replace(facts, when=when, unless=unless)
+
+
+def _sized(left: Value, operator: ast.cmpop, right: Value, facts: Host) -> Host:
+    """What a comparison with a size of module state says: whether it is to be replaced."""
+    asked = left if left.held else right
+    if not asked.held:
+        return facts
+    grown = GROWN if "size" in topics(asked) else OUTGROWN
+    lazy = frozenset({LAZY, grown + asked.held})
+    if _grows(operator, asked is left):
+        return replace(facts, when=lazy)
+    return replace(facts, unless=lazy)
 
 
 def _grows(operator: ast.cmpop, state_is_left: bool) -> bool:

@@ -22,6 +22,12 @@ class ScanFinding(Record):
     confidence: Confidence
     ignored: str = ""
 
+    @property
+    def hostile(self) -> bool:
+        """Whether it fails a bundle whatever its calls compute; a comment of the
+        candidate's own excuses nothing here."""
+        return self.rule.startswith("CG9") and self.severity == "error"
+
 
 class ScanReport(Record, kw_only=True):
     """`path` as it was given; `root`: the directory that files are relative to. `files`:

@@ -11,19 +11,23 @@ from cacheon.scan.project import FunctionNode, place_of
 from cacheon.scan.state import DEEPEST_CALLS, Frame
 from cacheon.scan.triton_kernels import Definition, is_kernel
 from cacheon.scan.values import (
+    GROWN,
     LAZY,
     NOTHING,
+    OUTGROWN,
     UNKNOWN,
     Class,
     Function,
     Group,
     Host,
     Kernel,
+    Names,
     Symbol,
     Value,
     joined,
 )
 
+_TUNES = frozenset({"autotune", "tune", "tuning", "profile", "benchmark"})
 _CACHES = frozenset({"functools.lru_cache", "functools.cache"})
 
 
@@ -35,10 +39,10 @@ class Functions(Calls):
 
     def defined(self, node: Definition) -> Value:
         """The value of a `def`; a kernel is another than a function of the host."""
-        for decorator in node.decorator_list:
-            self.value(decorator)
+        marks = [self.value(decorator) for decorator in node.decorator_list]
         if is_kernel(node) and self.frame.name:
-            self.emit(Called(node, self.context, "triton.jit", (), {}))
+            if any(isinstance(m, Symbol) and m.name == "triton.jit" for m in marks):
+                self.emit(Called(node, self.context, "triton.jit", (), {}))
             return UNKNOWN
         if is_kernel(node):
             return Kernel(path=self.frame.module.path, name=node.name)
@@ -98,6 +102,8 @@ class Functions(Calls):
         self.used, self.read = set(), set()
         with self.collecting() as effects:
             remembering = self._remembering(definition, function)
+            # What was too small there is another buffer than those that are made here.
+            outer, self.facts = self.facts, _without_sizes(self.facts)
             with self.knowing(frozenset({LAZY}) if remembering else frozenset()):
                 result = self._body(function, definition, values, keywords)
             if remembering:
@@ -105,6 +111,7 @@ class Functions(Calls):
                 holder = f"{function.path}:{function.name}"
                 with self.knowing(frozenset({LAZY})):
                     self.keep(definition, holder, remembering, result, Host(addresses=addresses))
+            self.facts = outer
         found = (result, effects, self.used, self.read)
         self.used, self.read = before
         return found
@@ -173,6 +180,9 @@ class Functions(Calls):
         forget them, or None."""
         if isinstance(definition, ast.Lambda):
             return None
+        if self.root.slot is None and _TUNES & set(function.name.split("_")):
+            # Of a library, and by its name: it runs while a configuration is looked for.
+            return "cached"
         outer, self.frame = self.frame, self.closures[function.path, function.line]
         try:
             for decorator in definition.decorator_list:
@@ -233,3 +243,7 @@ def _keeps_all(name: str, decorator: ast.expr) -> bool:
     if isinstance(decorator, ast.Call):
         given = [*decorator.args, *(k.value for k in decorator.keywords if k.arg == "maxsize")]
     return any(isinstance(each, ast.Constant) and each.value is None for each in given[:1])
+
+
+def _without_sizes(facts: Names) -> Names:
+    return frozenset(fact for fact in facts if not fact.startswith((GROWN, OUTGROWN)))

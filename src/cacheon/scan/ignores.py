@@ -29,13 +29,21 @@ class Ignores:
 
 
 def ignores(text: str) -> Ignores:
-    """The ignore comments of a source that parses. A comment speaks for its own line, or,
-    alone on a line, for the next line of code."""
+    """The ignore comments of a source. A comment speaks for its own line, or, alone on a line,
+    for the next line of code. Where the text is no Python, none speaks."""
+    if "cacheon:" not in text:
+        return Ignores({}, ())
+    try:
+        return _read(text)
+    except (tokenize.TokenError, SyntaxError):
+        first = text[: text.index("cacheon:")].count("\n") + 1
+        return Ignores({}, ((first, "the comments of this source cannot be read"),))
+
+
+def _read(text: str) -> Ignores:
     found: dict[int, dict[str, str]] = {}
     wrong: list[tuple[int, str]] = []
     waiting: list[dict[str, str]] = []
-    if "cacheon:" not in text:
-        return Ignores({}, ())
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         line = token.start[0]
         if token.type == tokenize.COMMENT:

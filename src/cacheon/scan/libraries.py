@@ -2,6 +2,7 @@
 judged that take tensors by their annotations, or launch a kernel themselves."""
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -13,6 +14,15 @@ from cacheon.scan.scanning import Scan, Start
 from cacheon.scan.triton_kernels import Definition, is_kernel
 from cacheon.scan.values import HOST, UNKNOWN, Group, Host, Tensor, Value
 
+_ASIDE = frozenset(
+    "plan prepare reference ref references naive golden autotune tune tuning tuner profile "
+    "profiler bench benchmark benchmarks validate validator verify verifier check compare test "
+    "tests testing debug trace template templates init reset setup warmup calibrate calibration "
+    "export load save convert compile build create random cpu host docs examples tools".split()
+)
+"""Words in the name of a function, a file or a directory: it runs beside the replayed path
+(before it, or to test or tune it), unless something on that path calls it."""
+_WORD = re.compile(r"[a-z]+")
 _HOST_TYPES = frozenset({"int", "float", "bool", "str"})
 _ON_HOST = ("cpu", "host")
 """In the name of a parameter: its memory is the host's, whatever its type says."""
@@ -24,7 +34,9 @@ def scan_sources(
     """Every finding, ignored ones too. `without`: rules that are switched off."""
     project = Project(modules)
     scan = Scan(project, without)
-    scan.walk([start for module in modules for start in _starts(module)])
+    # A file that is asked about alone is judged whatever it is called.
+    judged = [m for m in modules if len(modules) == 1 or not _words(m.path) & _ASIDE]
+    scan.walk([start for module in judged for start in _starts(module)])
     for module in modules:
         scan.add_all(cuda_text.in_strings(module))
     scan.comments()
@@ -34,13 +46,16 @@ def scan_sources(
 def _starts(module: Module) -> Iterator[Start]:
     for owner, node in _functions(module):
         judged = _takes_tensors(node) or _launches(node, module)
-        # A constructor runs at load.
-        if is_kernel(node) or node.name == "__init__" or not judged:
+        if is_kernel(node) or _words(node.name) & _ASIDE or not judged:
             continue
         name = f"{owner}.{node.name}" if owner else node.name
         first = int(bool(owner) and not _is_static(node))
         root = Root(path=module.path, name=name, line=place_of(node), phase="replay")
         yield Start(root, name, partial(_arguments, node, first))
+
+
+def _words(name: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(name.lower()))
 
 
 def _functions(module: Module) -> Iterator[tuple[str, Definition]]:

@@ -26,6 +26,11 @@ from cacheon.scan.values import (
 )
 
 
+def size_of(tensor: Tensor) -> Host:
+    """An answer from metadata."""
+    return Host(held=tensor.held, topics=frozenset({"size"}) if tensor.held else frozenset())
+
+
 class Members(Walk):
     def used_name(self, name: str) -> Value:
         """A name whose value something is done with."""
@@ -61,7 +66,7 @@ class Members(Walk):
             case Tensor() if attr in ("device", "dtype"):
                 return Host(topics=frozenset({attr}))
             case Tensor() if attr in torch_api.METADATA:
-                return Host(held=base.held)
+                return size_of(base)
             case Tensor() if attr in torch_api.ATTRIBUTE_VIEWS:
                 return base
             case Group() if attr in ("values", "indices"):

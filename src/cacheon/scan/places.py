@@ -38,7 +38,7 @@ class Places(Members):
             case Kernel():
                 return replace(base, gridded=True)
             case Host():
-                return Host(held=base.held, holds=base.holds)
+                return Host(held=base.held, holds=base.holds, topics=base.topics)
             case Symbol() | Class():
                 return base
         return replace(UNKNOWN, held=base.held)

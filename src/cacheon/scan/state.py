@@ -12,6 +12,7 @@ from cacheon.scan.events import Context, Effect, Event, How, Kept, Phase, Root
 from cacheon.scan.project import Module, Project
 from cacheon.scan.triton_kernels import Definition
 from cacheon.scan.values import (
+    CAPTURING,
     EAGER,
     LAZY,
     NOTHING,
@@ -168,7 +169,9 @@ class Walk(ABC):
         """Put a value into module state."""
         kept = self.fill(holder, how, value)
         self.emit(Kept(node, self.context, holder, how, kept, key))
-        lasting = value.holds or not isinstance(value, Tensor) or how == "item"
+        # New space that is kept for a graph's sake changes no answer.
+        grows = how == "item" and CAPTURING not in self.facts
+        lasting = value.holds or not isinstance(value, Tensor) or grows
         if lasting and self.now != "first":
             self.affect("keep", holder)
 
@@ -206,6 +209,8 @@ class Walk(ABC):
         """A value read from module state: its memory outlives the call."""
         if isinstance(value, Tensor):
             value = replace(value, shares=value.shares | {holder}, fresh=False)
+            if self.now == "replay":
+                self.affect("hold", holder)
         if isinstance(value, Group):
             value = replace(value, items=None, every=self.from_state(every(value), holder))
         if isinstance(value, Host):

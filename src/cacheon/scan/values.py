@@ -16,9 +16,11 @@ from msgspec.structs import replace
 Names = frozenset[str]
 Place = Literal["device", "host", ""]
 NONE: Names = frozenset()
-CAPTURING, EAGER, LAZY, READY, GROWN = "capturing", "eager", "lazy", "ready", "grown"
+CAPTURING, EAGER, LAZY, READY = "capturing", "eager", "lazy", "ready"
+GROWN, OUTGROWN = "grown ", "outgrown "
 """Facts that hold in an arm of a branch: a capture is on; none is; module state is not
-there yet; it is; it was too small."""
+there yet; it is. With the state's name behind them: a buffer was too small; a number that
+may be a buffer's size was."""
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):

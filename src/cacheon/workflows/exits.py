@@ -33,9 +33,11 @@ def of_variant(outcome: VariantOutcome, device: Device) -> int:
 
 
 def of_bundle(outcome: BundleOutcome, error_code: int, device: Device) -> int:
-    """The gravest of its variants and of what stopped it, `error_code`, 0 for nothing; a
-    bundle of which no case applied has shown nothing."""
+    """The gravest of its variants, of hostile material in its source, and of what stopped
+    it, `error_code`, 0 for nothing; a bundle of which no case applied has shown nothing."""
     codes = [of_variant(variant, device) for variant in outcome.variants]
+    if any(finding.hostile for finding in outcome.scanned):
+        codes.append(FAILED)
     if not error_code and all(variant.word == "N/A" for variant in outcome.variants):
         return FAILED
     return gravest([error_code, *codes])

@@ -34,8 +34,8 @@ def grade(
     """Reopen all that is committed for `requirement`, decide, and publish the grade.
 
     `requirement`: a digest, or a file, which is published in the store first. `bundle`: a
-    directory or a tree digest that the requirement must bind. `minimum`: NAME=VERSION, the
-    oldest version of an arena that counts from now on, remembered in the store.
+    directory or a tree digest that the requirement must bind. `minimum`: arenas,
+    or NAME=VERSION: the oldest versions that count from now on, remembered in the store.
 
     Raises InputError where nothing is known of the requirement, where it binds another
     bundle or applies an older policy; StoreFailed where the store cannot be used. Then

@@ -9,6 +9,7 @@ from cacheon.evidence.grade import Reason
 from cacheon.evidence.intake import TakenIn, take_in
 from cacheon.evidence.minimum import minima, raise_minimum
 from cacheon.evidence.reopening import Blobs, claimed_delivery
+from cacheon.evidence.running import SENT
 from cacheon.evidence.store import DirectoryStore, StoreRefused
 from cacheon.evidence.store.folder import Folder
 from cacheon.records.digest import is_digest
@@ -51,17 +52,20 @@ def intake(
 ) -> Taken:
     """Take a delivery for `requirement` into `store`, which is made where there is none.
 
-    `delivery`: a digest, or the file of an envelope. `requirement`: a digest in the store, or
-    a file, which is published there first: the authority's own. `source`: the observer's
-    store, or a directory of files named by digest; by default the directory of the
-    delivery's file, and `store` itself for a digest. `minimum`: NAME=VERSION, the oldest
-    version of an arena that counts from now on, remembered in the store.
+    `delivery`: an observer's store that sent one for the requirement, a digest, or the file
+    of an envelope. `requirement`: a digest in the store, or a file, which is published there
+    first: the authority's own. `source`: the observer's store, or a directory of files named
+    by digest; by default the directory of the delivery's file, and `store` itself for a
+    digest. `minimum`: arenas, or NAME=VERSION: the oldest versions that count from now on,
+    remembered in the store.
 
     Raises DeliveryRefused, InputError for what is no delivery's fault, StoreFailed."""
     with DirectoryStore.open(store, create=True) as kept:
         for text in minimum:
             raise_minimum(kept, *arena_version(text))
         wanted = requirement_named(kept, requirement)
+        if _is_store(Path(delivery)):
+            delivery, source = _sent(Path(delivery), wanted), Path(delivery)
         with _source(delivery, source, kept) as blobs:
             try:
                 return _taken(_take(kept, delivery, wanted, blobs))
@@ -83,6 +87,21 @@ def _file(path: Path) -> bytes:
         return folder.file(path.name, MOST)
 
 
+def _is_store(path: Path) -> bool:
+    return (path / "format").exists()
+
+
+def _sent(store: Path, requirement: str) -> str:
+    """The delivery that an observer's store sent for a requirement. Raises InputError."""
+    with DirectoryStore.open(store) as opened:
+        names = [name for name in opened.names(SENT) if name.startswith(f"{requirement}-")]
+        sent = [digest for name in names if (digest := opened.pointer(SENT, name))]
+    if len(sent) != 1:
+        expected = f"one delivery for {requirement}"
+        raise InputError(file=str(store), expected=expected, got=f"{len(sent)}" if sent else "none")
+    return sent[0]
+
+
 def _taken(found: TakenIn) -> Taken:
     return Taken(**found._asdict())
 
@@ -94,7 +113,7 @@ def _source(delivery: str, source: Path | None, store: DirectoryStore) -> Iterat
         yield store
         return
     place = source or Path(delivery).parent
-    if (place / "format").exists():
+    if _is_store(place):
         with DirectoryStore.open(place) as opened:
             yield opened
     else:

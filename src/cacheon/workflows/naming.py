@@ -12,6 +12,7 @@ from cacheon.evidence.store.index import Index
 from cacheon.records.canonical import decode
 from cacheon.records.digest import is_digest
 from cacheon.records.errors import InputError
+from cacheon.workflows.arena import find_arena
 from cacheon.workflows.reading import read_bytes
 
 _PREFIX = re.compile(r"\A[0-9a-f]{4,63}\Z")
@@ -52,8 +53,12 @@ def requirement_named(store: DirectoryStore, text: str) -> str:
 
 
 def arena_version(text: str) -> tuple[str, int]:
-    """An arena's name and version from NAME=VERSION. Raises InputError."""
-    name, _, version = text.partition("=")
+    """The oldest version of an arena that counts: from NAME=VERSION, or as a shipped arena, by
+    name, or one in a .toml file has it. Raises InputError."""
+    name, equals, version = text.partition("=")
+    if not equals:
+        arena = find_arena(text).arena
+        return arena.name, arena.minimum_version
     if not NAME.match(name) or not _NUMBER.match(version):
         raise InputError(
             place="--minimum", expected="NAME=VERSION of an arena", got=ascii(text)[:80]

@@ -10,19 +10,23 @@ from pathlib import Path
 from cacheon.bundle import Bundle, Variant, open_bundle, take_snapshot
 from cacheon.records.errors import CacheonError
 from cacheon.records.strict import Record
+from cacheon.scan.bundles import scan_bundle
+from cacheon.scan.findings import ScanFinding
 from cacheon.scan.source import check_source
 from cacheon.workflows.options import Options
 from cacheon.workflows.selection import select
 
 
 class Opened(Record):
-    """A usable bundle: its private snapshot, the rows to examine, a line for each other."""
+    """A usable bundle: its private snapshot, the rows to examine, a line for each other,
+    and what its source says before it is loaded."""
 
     path: Path
     bundle: Bundle
     snapshot: Path
     chosen: tuple[Variant, ...]
     not_selected: tuple[str, ...]
+    scanned: tuple[ScanFinding, ...] = ()
 
 
 class Unusable(Record):
@@ -48,6 +52,7 @@ def _open(path: Path, directory: Path, options: Options) -> Opened | Unusable:
     try:
         bundle = open_bundle(path)
         check_source(bundle)
+        scanned = scan_bundle(bundle)
         chosen, left = select(bundle, options)
         snapshot = take_snapshot(bundle, directory)
     except CacheonError as error:
@@ -58,6 +63,7 @@ def _open(path: Path, directory: Path, options: Options) -> Opened | Unusable:
         snapshot=snapshot,
         chosen=tuple(chosen),
         not_selected=tuple(left),
+        scanned=scanned,
     )
 
 

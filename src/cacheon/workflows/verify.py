@@ -194,6 +194,7 @@ def _one(
         digest=bundle.digest,
         warnings=bundle.warnings,
         not_selected=tuple(left),
+        scanned=opened_bundle.scanned,
         variants=tuple(variants),
         error=error.message if error else "",
         seconds=round(time.monotonic() - started, 3),

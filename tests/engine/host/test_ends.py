@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.engine.host.guests import Guest, alive, gone, number_in, put_away
 
+from cacheon.engine import processes
 from cacheon.engine.host.supervisor import HEAD, TAIL
 from cacheon.engine.protocol import Closed, Done, Garbled, Raised, Stop, TooSlow
 
@@ -250,11 +251,91 @@ def test_a_child_that_has_ended_is_no_stray(invite: Invite) -> None:
     assert guest.end(grace=0.0).strays == 0
 
 
+def test_a_daemon_that_has_ended_before_the_sweep_was_a_stray(invite: Invite) -> None:
+    guest = invite()
+    daemon = "os.setsid()\n    if os.fork():\n        os._exit(0)\n    write(os.getpid())\n"
+    source = f"if os.fork() == 0:\n    {daemon}    os._exit(0)\nos.wait()\n"
+    assert guest.load(PRELUDE + source) == Done()
+    daemon_pid = number_in(guest.root / "pid")
+    deadline = time.monotonic() + 10.0
+    while processes.look(daemon_pid) is not None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    # It has been reaped, and not by this process.
+    assert processes.look(daemon_pid) is None
+    assert guest.end(grace=0.0).strays == 1
+    other = invite()
+    assert other.end(grace=0.0).strays == 0
+
+
+TRACER = """
+import ctypes
+library = ctypes.CDLL(None, use_errno=True)
+library.prctl(0x59616d61, ctypes.c_ulong(-1), 0, 0, 0)
+me = os.getpid()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    # The end of the one between them would stop a process that is traced already.
+    time.sleep(0.3)
+    traced = library.ptrace(0x4206, me, None, None)
+    write(os.getpid())
+    write(traced, "traced")
+    time.sleep(1000)
+os.wait()
+"""
+
+
+def test_a_worker_that_is_traced_by_its_own_daemon_is_swept(invite: Invite) -> None:
+    guest = invite()
+    assert guest.load(PRELUDE + TRACER) == Done()
+    tracer = number_in(guest.root / "pid")
+    try:
+        if number_in(guest.root / "traced") != 0:
+            pytest.skip("nobody may be traced here")
+        started = time.monotonic()
+        ended = guest.end(grace=0.0)
+        assert time.monotonic() - started < 10.0
+        assert (ended.signal, ended.strays) == (signal.SIGKILL, 1)
+        assert gone(tracer)
+    finally:
+        put_away(tracer)
+
+
 def test_a_stray_of_one_worker_leaves_another_alone(invite: Invite, tmp_path: Path) -> None:
     one, other = invite(), invite()
     one.load(PRELUDE + STRAYS["a daemon"])
     number_in(one.root / "pid")
     other.load("")
     assert one.end(grace=0.0).strays == 1
+    assert alive(other.pid)
+    assert other.load("") == Done()
+
+
+# --- streams -------------------------------------------------------------------------------------
+
+STREAMS = {
+    "none": "import sys\nsys.stdout = sys.stderr = None\n",
+    "closed": "import sys\nsys.stdout.close()\nsys.stderr.close()\n",
+    "none at all": "import sys\nsys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = None\n",
+    "one that ends": (
+        "import sys\nclass Bad:\n    def flush(self):\n        raise SystemExit(9)\n"
+        "    write = flush\nsys.stdout = sys.stderr = Bad()\n"
+    ),
+    "one that raises everything": (
+        "import sys\nclass Bad:\n    def flush(self):\n        raise KeyboardInterrupt\n"
+        "    write = flush\nsys.__stdout__ = sys.__stderr__ = Bad()\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("how", STREAMS)
+def test_a_worker_without_its_streams_leaves_and_kills_nobody(invite: Invite, how: str) -> None:
+    guest, other = invite(), invite()
+    other.load("")
+    assert guest.load(STREAMS[how]) == Done()
+    guest.port.wire.send(Stop())
+    ended = guest.end()
+    assert (ended.status, ended.signal, ended.killed) == (0, -1, False)
     assert alive(other.pid)
     assert other.load("") == Done()

@@ -176,6 +176,49 @@ def test_a_process_is_hidden_only_if_it_asked_for_it() -> None:
     over(process)
 
 
+def test_memory_is_shown_again_where_it_was_shown_before() -> None:
+    process = started(
+        "print(processes.set_dumpable(False), processes.set_dumpable(True),"
+        " processes.set_dumpable(True), flush=True)\n"
+    )
+    assert said(process) == "True False True"
+    over(process)
+
+
+def test_privileges_are_given_up_for_good() -> None:
+    process = started(
+        "import subprocess\n"
+        "processes.give_up_privileges()\n"
+        "processes.give_up_privileges()\n"
+        "show = lambda text: [line.split()[1] for line in text.splitlines()"
+        " if line.startswith(('CapInh', 'CapPrm', 'CapEff', 'CapAmb', 'NoNew'))]\n"
+        "own = show(open('/proc/self/status').read())\n"
+        "run = subprocess.run(['cat', '/proc/self/status'], capture_output=True, text=True)\n"
+        "print({*own[:4], *show(run.stdout)[:4]}, own[4:], flush=True)\n"
+    )
+    assert said(process) == "{'0000000000000000'} ['1']"
+    over(process)
+
+
+def test_one_without_privileges_reaches_into_none_that_hides() -> None:
+    hidden = started("processes.hide_memory()\nprint('up', flush=True)\nsys.stdin.read()\n")
+    assert said(hidden) == "up"
+    process = started(
+        "import ctypes\n"
+        "processes.give_up_privileges()\n"
+        f"number = {hidden.pid}\n"
+        "library = ctypes.CDLL(None, use_errno=True)\n"
+        "taken = library.syscall(438, os.pidfd_open(number), 0, 0)\n"
+        "attached = library.ptrace(0x4206, number, None, None)\n"
+        "try:\n"
+        "    open(f'/proc/{number}/mem', 'rb')\n"
+        "except PermissionError:\n"
+        "    print(taken, attached, 'refused', flush=True)\n"
+    )
+    assert said(process) == "-1 -1 refused"
+    assert (over(process), over(hidden)) == (0, 0)
+
+
 def test_descriptors_are_closed_from_a_number_up() -> None:
     process = started(
         "kept = [os.dup(0) for _ in range(20)]\n"

@@ -34,7 +34,7 @@ def open_descriptors() -> dict[str, str]:
 
 
 def test_the_innermost_line_inside_the_bundle(tmp_path: Path) -> None:
-    (tmp_path / "k.py").write_text("one\n  two  \nthree\n")
+    (tmp_path / "k.py").write_text("one\x0c\u2028\n  two  \nthree\n")
     dump = (
         "Current thread 0x1 (most recent call first):\n"
         f'  File "/usr/lib/python3/threading.py", line 7 in wait\n'

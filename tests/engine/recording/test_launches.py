@@ -25,6 +25,13 @@ def kernel(x, o, n, B: tl.constexpr, EVEN: tl.constexpr):
     m = (i < n) | EVEN
     tl.store(o + i, tl.load(x + i, mask=m) * 2, mask=m)
 
+@triton.jit
+def plain(x, o, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(o + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)
+
+bound = plain.run
+
 grids = []
 def grid(meta):
     grids.append(1)
@@ -46,6 +53,12 @@ for _ in range(3):
     recording.replay()
     assert torch.equal(out, x * 2)
 assert len(grids) == asked, "the candidate's Python ran at replay"
+x.normal_()
+bound(x, out, 100, grid=(1,), warmup=False, B=128)
+recording_of_bound = Recording([x, out])
+recording_of_bound.record(lambda: bound(x, out, 100, grid=(1,), warmup=False, B=128))
+assert recording_of_bound.steps == 1, "a `run` that was kept escapes the record"
+
 kept.clear()
 gc.collect()
 try:

@@ -2,6 +2,8 @@
 
 import gc
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,7 +14,9 @@ from cacheon.engine.worker.backends.recording import (
     Recording,
     Violation,
     answering_cuda,
+    tape,
 )
+from cacheon.engine.worker.blame import blame, is_ours
 
 
 @pytest.fixture
@@ -162,3 +166,48 @@ def test_a_step_costs_little():
         return (time.perf_counter() - start) / 200 / recording.steps
 
     assert min(measured() for _ in range(5)) < 200e-6
+
+
+def test_a_violation_hides_behind_no_later_exception(capturing):
+    def entry(x):
+        with suppress(Exception):
+            x.max().item()
+        torch.cuda.get_device_properties(0)
+
+    with pytest.raises(Violation) as caught:
+        Recording([]).record(entry, torch.zeros(1))
+    assert caught.value.rule == "CG101"
+    assert caught.value.__context__ is None
+
+
+def test_a_violation_hides_behind_no_earlier_lack_of_a_device(capturing):
+    def entry(x):
+        try:
+            torch.cuda.get_device_properties(0)
+        except NeedsCuda:
+            x.max().item()
+
+    with pytest.raises(Violation) as caught:
+        Recording([]).record(entry, torch.zeros(1))
+    culprit, where = blame(caught.value, str(Path(__file__).parent))
+    assert culprit is caught.value
+    assert where is not None
+    assert "item" in where.source
+
+
+def test_what_the_recorder_itself_raises_is_told_from_a_forgery():
+    with pytest.raises(TypeError) as true:
+        Recording([])._tape.lay(torch.ones(1))
+    assert is_ours(true.value)
+    forged = {"__name__": tape.__name__}
+    source = "def lay():\n    raise TypeError('so sorry')\n"
+    exec(compile(source, tape.__file__, "exec"), forged)
+    with pytest.raises(TypeError) as false:
+        forged["lay"]()
+    assert not is_ours(false.value)
+    code = compile(source.replace("lay", "forged"), tape.__file__, "exec")
+    exec(code, vars(tape))
+    with pytest.raises(TypeError) as false:
+        tape.forged()
+    del tape.forged
+    assert not is_ours(false.value)

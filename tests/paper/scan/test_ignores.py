@@ -26,8 +26,8 @@ def silu_and_mul(x, out):
 """
 
 
-def rows(root: Path, body: str) -> list[tuple[str, str]]:
-    (root / "manifest.toml").write_text(MANIFEST)
+def rows(root: Path, body: str, row: str = "") -> list[tuple[str, str]]:
+    (root / "manifest.toml").write_text(MANIFEST + row)
     (root / "k.py").write_text(ENTRY + body)
     return [(f.rule, f.ignored) for f in scan_bundle(open_bundle(root))]
 
@@ -102,3 +102,24 @@ def test_lines_are_counted_as_python_counts_them(tmp_path: Path, end: str) -> No
     (finding,) = (f for f in scan_bundle(open_bundle(tmp_path)) if f.rule == "CG105")
     assert finding.source.startswith("torch.cuda.synchronize()")
     assert finding.ignored == "wanted"
+
+
+@pytest.mark.parametrize("text", ['"""', "if x:\n    a\n  b", "({"])
+def test_in_what_is_no_python_no_comment_speaks(tmp_path: Path, text: str) -> None:
+    mark = "x()  # cacheon: ignore[CG503] a word\n"
+    said = ignores(f"\n{mark}{text}\n")
+    assert (said.lines, [line for line, _ in said.wrong]) == ({}, [2])
+    (tmp_path / "k.cu").write_text(f"// {text}\nvoid f() {{ cudaMalloc(0, 1); }} // {mark}{text}")
+    found = rows(tmp_path, "", 'cuda_sources = ["k.cu"]\n')
+    assert ("CG503", "") in found
+
+
+def test_what_fails_a_bundle_whatever_it_computes(tmp_path: Path) -> None:
+    body = "    torch.cuda.synchronize()\n    os.abort()\n    os.environ\n"
+    rows(tmp_path, body)
+    findings = scan_bundle(open_bundle(tmp_path))
+    assert [(f.rule, f.hostile) for f in findings] == [
+        ("CG105", False),
+        ("CG902", True),
+        ("CG909", False),
+    ]

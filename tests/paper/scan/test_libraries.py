@@ -154,3 +154,37 @@ def test_comments_are_heeded_and_cuda_in_strings_is_read() -> None:
 def test_a_helper_in_another_module_is_followed() -> None:
     source = "from other import peak\n\n\ndef f(x: Tensor):\n    return peak(x)\n"
     assert rules(source, {"other.py": "def peak(t):\n    return t.amax().item()\n"}) == ["CG101"]
+
+
+@pytest.mark.parametrize(
+    "name", ["plan", "prepare_weights", "attention_reference", "_validate", "to_cpu"]
+)
+def test_what_runs_beside_the_path_is_judged_where_the_path_calls_it(name: str) -> None:
+    aside = f"def {name}(x: Tensor):\n    return x.item()\n\n\n"
+    assert rules(aside) == []
+    assert rules(aside + f"def run(x: Tensor):\n    return {name}(x)\n") == ["CG101"]
+
+
+def test_files_beside_the_path_are_left_out_unless_asked_about_alone() -> None:
+    source = "from torch import Tensor\n\n\ndef f(x: Tensor):\n    return x.item()\n"
+    assert rules("", {"tests/test_f.py": source, "benchmarks/f.py": source}) == []
+    alone = module_of(source.encode(), "test_f.py", "test_f.py")
+    assert [finding.rule for finding in scan_sources([alone])] == ["CG101"]
+
+
+def test_a_kernel_of_another_compiler_made_in_the_call_is_let_be() -> None:
+    source = (
+        "import cute\n\n\ndef f(x: Tensor):\n    @cute.jit\n    def inner(t):\n        pass\n"
+        "    return inner(x)\n"
+    )
+    assert rules(source) == []
+    assert rules('TEXT = "__global__ void k(); as in <<<>>>"\n') == []
+
+
+def test_tuning_on_the_path_is_warm_up() -> None:
+    source = (
+        "def tune_blocks(x: Tensor):\n    torch.cuda.synchronize()\n\n\n"
+        "def f(x: Tensor):\n    tune_blocks(x)\n"
+    )
+    assert rules(source) == []
+    assert rules(source.replace("tune_blocks", "fortune_blocks")) == ["CG105"]

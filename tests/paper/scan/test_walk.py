@@ -396,7 +396,7 @@ def test_a_detector_says_nothing_of_what_it_does_not_look_at() -> None:
         events.Kept(node, where, "k.py:X", "name", UNKNOWN),
         events.Launched(node, where, "k", {}),
         events.Branched(node, where, "capture", nothing, nothing),
-        events.Streamed(node, where, "join", ""),
+        events.Streamed(node, where, "wait", ""),
         events.Ended(node, where, (), True, frozenset(), frozenset(), nothing),
     ]
     finders = {find for found in detectors().values() for find in found}

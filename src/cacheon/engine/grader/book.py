@@ -69,6 +69,8 @@ class Page:
         """Of each right replay, whether all ranks answered bit for bit the same."""
         self.infrastructure = ""
         self.needs_cuda = False
+        """In some order the candidate asked for what only a device has."""
+        self._checked = False
         self.rank: int | None = None
         """The rank that is to blame, where there are several and one is known."""
         self.unplaced = False
@@ -80,8 +82,15 @@ class Page:
 
     @property
     def settled(self) -> bool:
-        """Nothing more is to be learnt of this case."""
-        return self.failed or bool(self.infrastructure) or self.needs_cuda
+        """Nothing more is to be learnt of this case. One that asks for a device once its
+        eager check is through, as it is captured, has still to be right in the next order."""
+        if self.failed or self.infrastructure:
+            return True
+        return self.needs_cuda and not self._was_checked
+
+    @property
+    def _was_checked(self) -> bool:
+        return self._checked or any("eager" in tally.stages for tally in self.tallies.values())
 
     @property
     def comparable(self) -> bool:
@@ -94,6 +103,7 @@ class Page:
         return self.tallies.setdefault(order, Tally())
 
     def restart(self, order: OrderName) -> None:
+        self._checked = self._was_checked
         self.tallies[order] = Tally()
 
     def note(self, text: str) -> None:

@@ -122,6 +122,16 @@ class CallBuffers:
             else:
                 ring.copy_(bank[name].index_select(0, picks))
 
+    def untouched(self, integers: Values) -> torch.Tensor:
+        """bool (inputs + outputs,): everything is as `poison` left it, bit for bit; the log
+        is not looked at."""
+        same = [
+            (_bits(tensor) == (_bits(integers[name]) if name in integers else nan_of(tensor))).all()
+            for name, tensor in self.inputs.items()
+        ]
+        same += [(output.region == output.fresh).all() for output in self.outputs.values()]
+        return torch.stack(same)
+
     def poison(self, integers: Values) -> None:
         """Poison inputs, outputs and log. Integer inputs get other valid values: an index
         out of range would turn a finding into a crash."""
@@ -152,6 +162,11 @@ class CallBuffers:
 def _taken(tensor: torch.Tensor, home: torch.device) -> torch.Tensor:
     """A copy, on the grader's own device."""
     return tensor.to(home, copy=True)
+
+
+def nan_of(tensor: torch.Tensor) -> torch.Tensor:
+    """The bits of the NaN that poisons a float, as an integer of its width."""
+    return _bits(torch.full((), float("nan"), dtype=tensor.dtype, device=tensor.device))
 
 
 def _bits(tensor: torch.Tensor) -> torch.Tensor:

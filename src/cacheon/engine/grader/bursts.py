@@ -78,6 +78,7 @@ class Bursts:
             walk.expect_right(case, judgements, "soak", tally.soak_passed, given)
             tally.soak_passed += rows
             left -= rows
+        walk.expect_untouched(case, "soak")
         tally.passed("soak")
 
     def _is_enough(self, case: int, deadline: float) -> bool:
@@ -124,9 +125,11 @@ class Bursts:
         expected = {
             name: answers.index_select(0, index) for name, answers in bank.expected[layer].items()
         }
-        judgement = self.walk.judge_rows(buffers, expected, last, len(picked))
+        # What is found right is kept: it must be what was judged, and not what stands there
+        # now.
+        collected = buffers.collect()
+        judgement = self.walk.judge_rows(buffers, collected, expected, last)
         if judgement.ok:
-            collected = [one.collect() for one in buffers.ranks]
             for row, entry in enumerate(picked):
                 known.setdefault(
                     entry, [[answers.rows[row].clone() for answers in one] for one in collected]

@@ -17,12 +17,14 @@ from collections.abc import Callable
 
 from cacheon.engine.grader.attribution import Evidence, from_graph, from_judgement, from_parting
 from cacheon.engine.grader.bursts import Bursts
+from cacheon.engine.grader.everywhere import Everywhere
 from cacheon.engine.grader.following import Following
 from cacheon.engine.grader.layout import LAYERS
 from cacheon.engine.grader.rounds import Rounds
 from cacheon.engine.grader.session import Refused
 from cacheon.engine.grader.truth import Values
 from cacheon.engine.grader.walk import CaseFailed, Walk
+from cacheon.engine.outcome import Finding
 from cacheon.engine.protocol import Call, Capture, Disturb, Load, Prepare, Warm
 
 _SETS = ("A", "A'")
@@ -46,6 +48,7 @@ class Course:
             walk.alone(case, self._warm_check_and_capture)
         bursts = Bursts(walk)
         if self.graph:
+            walk.lie_idle()
             Rounds(walk).run()
             walk.session.ask(Disturb(step="release"), "perturb", max(walk.first(), 0))
             bursts.run()
@@ -116,9 +119,10 @@ class Course:
         judgement = walk.judge(buffers, expected, values)
         page.measure(judgement.max_abs, judgement.max_relative)
         if judgement.ok:
+            self._expect_others_untouched(case, other, _SETS[1 - which])
             walk.gave(case, -1, values)
             return
-        walk.blame(case, judgement)
+        walk.blame(case, judgement.rank)
         elsewhere = walk.wrote_elsewhere([other])
         early = judgement.fault == "value" and self._right_when_inputs_lie_ready(
             case, which, values, expected
@@ -135,6 +139,24 @@ class Course:
             ranks=walk.session.ranks,
         )
         raise CaseFailed(from_judgement(walk.slot, judgement, evidence))
+
+    def _expect_others_untouched(self, case: int, other: Everywhere, where: str) -> None:
+        """The set that this call was not given, and the weights."""
+        walk = self.walk
+        walk.expect_untouched(case, "eager")
+        for rank, buffers in enumerate(other.ranks):
+            names = [*(f"input {name}" for name in buffers.inputs)]
+            names += [f"output {name}" for name in buffers.outputs]
+            for same, name in zip(
+                buffers.untouched(walk.integers(case, where)).tolist(), names, strict=True
+            ):
+                if not same:
+                    walk.blame(case, rank)
+                    rule = "CG205" if name.startswith("output") else "CG202"
+                    message = f"{name} of an earlier call was written to"
+                    raise CaseFailed(
+                        Finding(rule=rule, stage="eager", message=message, order=walk.order)
+                    )
 
     def _right_when_inputs_lie_ready(
         self, case: int, which: int, values: Values, expected: Values
@@ -170,8 +192,5 @@ class Course:
             if finding is not None:
                 page.rank = rank if len(answers) > 1 else None
                 raise CaseFailed(finding)
-        for which, buffers in enumerate(walk.session.eager[case]):
-            # From here on nobody has a reason to write there.
-            buffers.poison(walk.integers(case, _SETS[which]))
         if not page.nodes and walk.session.on_cuda:
             page.note("graph nodes not looked into: install cuda-bindings")

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import torch
 
 from cacheon.contract.case import Case
-from cacheon.engine.grader.buffers import CallBuffers
+from cacheon.engine.grader.buffers import Answers, CallBuffers
 from cacheon.engine.grader.truth import Values, of_rank
 
 
@@ -24,10 +24,6 @@ class Everywhere:
     def rows(self) -> int:
         """The depth of the ring."""
         return self.ranks[0].rows
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        return tuple(self.ranks[0].outputs)
 
     def values_of(self, rank: int, values: Values) -> Values:
         return of_rank(self.case, values, rank)
@@ -59,7 +55,11 @@ class Everywhere:
             for name, tensor in buffers.inputs.items():
                 tensor.copy_(own[name])
 
-    def untouched(self) -> bool:
+    def collect(self) -> list[list[Answers]]:
+        """Of each rank, every output copied once into memory of our own."""
+        return [buffers.collect() for buffers in self.ranks]
+
+    def outputs_untouched(self) -> bool:
         """Whether every output is as it was when it was poisoned."""
         return all(
             bool((output.region == output.fresh).all())

@@ -121,6 +121,10 @@ class Group:
     def ranks(self) -> int:
         return len(self.sessions)
 
+    def weight(self, rank: int, name: str, shape: tuple[int, ...], layer: int) -> torch.Tensor:
+        """A weight as it stands in a rank's slab."""
+        return self.sessions[rank].weight(name, shape, layer)
+
     def restart_counter(self) -> None:
         for session in self.sessions:
             session.counter.zero_()

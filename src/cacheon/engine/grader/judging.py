@@ -68,18 +68,18 @@ def judge(
     slot: Slot,
     case: Case,
     buffers: CallBuffers,
+    collected: Sequence[Answers],
     expected: Values,
     last_values: Values,
     rows: int,
 ) -> Judgement:
-    """Judge the first `rows` rows of a call's log.
+    """Judge the first `rows` rows of a call's log, on the copy that was `collected`.
 
     `expected` maps output to (rows, *shape); `last_values` is what the last row's inputs
     held. 1. The inputs are bit for bit what was put in. 2. Nothing outside the output's
     cells was written, in the output or in any snapshot. 3. The output, once the device was
     idle, is what the last snapshot holds: else a consumer on the caller's stream read too
     early. 4. Every snapshot is right."""
-    collected = buffers.collect()
     flags = [buffers.inputs_unchanged(last_values)]
     for answers in collected:
         last = answers.rows[rows - 1]

@@ -1,6 +1,7 @@
 """Compared replays in rounds, and the perturbation between them."""
 
 import time
+from collections.abc import Callable
 
 import torch
 
@@ -59,6 +60,7 @@ class Rounds:
         ]
         given = [values for values, _ in drawn]
         walk.expect_right(case, judgements, stage, tally.replays_passed, given)
+        walk.expect_untouched(case, stage)
         if self.turn == walk.replays // 2:
             # The first replay after the perturbation is held against the canaries.
             walk.session.ask(Disturb(step="inspect"), stage, case)
@@ -121,12 +123,17 @@ class Rounds:
         caches, destroy a sibling graph, refill freed memory with a canary."""
         walk, ask = self.walk, self.walk.session.ask
         walk.perturbed = True
-        for step in (self._sibling, self._larger_call):
+        steps: tuple[tuple[Callable[[int], None], Disturb], ...] = (
+            (self._sibling, Disturb(step="collect")),
+            (self._larger_call, Disturb(step="siblings")),
+            (self._eager_again, Disturb(step="collect")),
+        )
+        for step, after in steps:
             case = walk.first()
             if case < 0:
                 return
             walk.alone(case, step)
-            ask(Disturb(step="collect" if step == self._sibling else "siblings"), "perturb", case)
+            ask(after, "perturb", case)
         ask(Disturb(step="refill"), "perturb", max(walk.first(), 0))
         walk.probes.add("perturb")
 
@@ -144,6 +151,28 @@ class Rounds:
         walk.wait()
         self.walk.session.ask(Capture(case=case, sibling=True), "perturb", case)
 
+    def _eager_again(self, case: int) -> None:
+        """An eager call of a captured shape, as prefill and decode alternate: what was
+        cached for the graph must not answer here."""
+        walk, buffers = self.walk, self.walk.session.eager[case][0]
+        one = walk.pages[case].case
+        values = walk.truth.values(one, 0, "A", 2, "any")
+        walk.stage(case, buffers, "A", values)
+        walk.wait()
+        walk.session.ask(Call(case=case, which=0), "perturb", case, compiles=True)
+        judgement = walk.judge(buffers, walk.truth.expected(one, 0, values), values)
+        walk.lie_idle()
+        if not judgement.ok:
+            walk.blame(case, judgement.rank)
+            evidence = Evidence(
+                stage="eager",
+                order=walk.order,
+                entry=walk.candidate.entry,
+                ranks=walk.session.ranks,
+                context="in an eager call after capture",
+            )
+            raise CaseFailed(from_judgement(walk.slot, judgement, evidence))
+
     def _larger_call(self, case: int) -> None:
         """An eager call larger than any captured one, where domain and limits leave room."""
         walk, buffers = self.walk, self.walk.session.larger
@@ -159,7 +188,7 @@ class Rounds:
         expected = walk.truth.expected(buffers.case, 0, values)
         judgement = walk.judge(buffers, expected, values)
         if not judgement.ok:
-            walk.blame(case, judgement)
+            walk.blame(case, judgement.rank)
             evidence = Evidence(
                 stage="eager",
                 order=walk.order,

@@ -186,6 +186,10 @@ class Session:
                     shape = case.tensor(name).shape
                     slab.tensor(self.layout.weights[name, shape, layer]).copy_(values)
 
+    def weight(self, name: str, shape: tuple[int, ...], layer: int) -> torch.Tensor:
+        """A weight as it stands in the slab."""
+        return self.slab.tensor(self.layout.weights[name, shape, layer])
+
     def _make_buffers(self, larger: Case | None) -> None:
         plan, home = self.layout.plan, self.home
         self.counter = self.slab.words(plan.counter, 8)

@@ -4,16 +4,19 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Literal
 
+import torch
+
 from cacheon.contract.slots import slot as slot_of
 from cacheon.engine.grader.attribution import Evidence, from_judgement, from_refusal
 from cacheon.engine.grader.book import Page, Tally
+from cacheon.engine.grader.buffers import Answers
 from cacheon.engine.grader.contributions import Mistake, mistake
 from cacheon.engine.grader.everywhere import Everywhere
 from cacheon.engine.grader.group import Group
 from cacheon.engine.grader.judging import Judgement, judge, worst_of
 from cacheon.engine.grader.layout import LAYERS
 from cacheon.engine.grader.session import Refused
-from cacheon.engine.grader.truth import Truth, Values
+from cacheon.engine.grader.truth import Truth, Values, of_rank
 from cacheon.engine.outcome import Finding, OrderName, Stage
 from cacheon.engine.request import Candidate, RunSettings
 
@@ -67,6 +70,8 @@ class Walk:
         self.at_capture: Extreme = "minimal" if order == "descending" else "maximal"
         self.at_replay: Extreme = "maximal" if order == "descending" else "minimal"
         self.perturbed = False
+        self.idle: list[Everywhere] = []
+        """Sets that nothing should write to any more."""
         self.probes: set[str] = set()
         """Adversities that were gone through to the end."""
         self.slow = False
@@ -145,23 +150,37 @@ class Walk:
     def judge(self, buffers: Everywhere, expected: Values, values: Values) -> Judgement:
         """Judge one answer, on every rank."""
         one = {name: answer.unsqueeze(0) for name, answer in expected.items()}
-        return self.judge_rows(buffers, one, values, 1)
+        return self.judge_rows(buffers, buffers.collect(), one, values)
 
     def judge_rows(
-        self, buffers: Everywhere, expected: Values, values: Values, rows: int
+        self,
+        buffers: Everywhere,
+        collected: Sequence[Sequence[Answers]],
+        expected: Values,
+        values: Values,
     ) -> Judgement:
-        """Judge the first rows of a burst on every rank; `expected` is stacked."""
+        """Judge the first rows of a burst that was collected, on every rank; `expected` is
+        stacked."""
+        rows = next(iter(expected.values())).shape[0]
         return worst_of(
             [
-                judge(self.slot, one.case, one, expected, buffers.values_of(rank, values), rows)
+                judge(
+                    self.slot,
+                    one.case,
+                    one,
+                    collected[rank],
+                    expected,
+                    buffers.values_of(rank, values),
+                    rows,
+                )
                 for rank, one in enumerate(buffers.ranks)
             ]
         )
 
-    def blame(self, case: int, judgement: Judgement) -> None:
-        """The rank of a wrong answer is the one that the row names."""
+    def blame(self, case: int, rank: int) -> None:
+        """The rank that the row names, where there are several."""
         if self.session.ranks > 1:
-            self.pages[case].rank = judgement.rank
+            self.pages[case].rank = rank
 
     def compare_ranks(self, case: int) -> None:
         """Count the replays in which every rank holds the same bits. No slot asks for it."""
@@ -171,7 +190,7 @@ class Walk:
 
     def wrote_elsewhere(self, others: list[Everywhere]) -> bool:
         """Whether an output that no call was given is no longer as it was poisoned."""
-        return not all(buffers.untouched() for buffers in others)
+        return not all(buffers.outputs_untouched() for buffers in others)
 
     def mistake(
         self, case: int, layer: int, judgement: Judgement, values: Values, call: int
@@ -185,6 +204,58 @@ class Walk:
         """Remember what a call was given, where ranks sum."""
         if self.session.ranks > 1:
             self.given[case, call] = [values, *self.given.get((case, call), [])][:_EARLIER]
+
+    def lie_idle(self) -> None:
+        """Poison the sets that no captured call is given: from here on nobody has a reason
+        to write there. The largest case's cover everybody's."""
+        self.idle = list(self.session.eager[0])
+        for where, buffers in zip(("A", "A'"), self.idle, strict=True):
+            buffers.poison(self.integers(0, where))
+
+    def expect_untouched(self, case: int, stage: Stage) -> None:
+        """Raise where memory was written that this call was not given to write: weights, or
+        inputs and outputs of other calls. However right the answer is, somebody else's is
+        not any more."""
+        one = self.pages[case].case
+        for rank in range(self.session.ranks):
+            flags, names = [], []
+            for layer in range(LAYERS):
+                for name, values in of_rank(one, self.truth.weights(one, layer), rank).items():
+                    shown = self.session.weight(rank, name, one.tensor(name).shape, layer)
+                    same = shown.view(torch.uint8).to(values.device) == values.view(torch.uint8)
+                    flags.append(same.all().reshape(1))
+                    names.append(("CG202", f"weight {name} of layer {layer} is not what it was"))
+            for where, idle in zip(("A", "A'"), self.idle, strict=False):
+                buffers = idle.ranks[rank]
+                flags.append(buffers.untouched(self.integers(0, where)).to(self.truth.device))
+                names += [
+                    ("CG202", f"input {name} of an earlier call was written to")
+                    for name in buffers.inputs
+                ]
+                names += [
+                    ("CG205", f"output {name} of an earlier call was written to")
+                    for name in buffers.outputs
+                ]
+            if not flags:
+                return
+            for same, (rule, words) in zip(torch.cat(flags).tolist(), names, strict=True):
+                if not same:
+                    self._mend()
+                    self.blame(case, rank)
+                    finding = Finding(rule=rule, stage=stage, message=words, order=self.order)
+                    raise CaseFailed(finding)
+
+    def _mend(self) -> None:
+        """Put everything back, so that the next case does not pay for it."""
+        for page in self.pages:
+            for layer in range(LAYERS):
+                weights = self.truth.weights(page.case, layer)
+                for rank in range(self.session.ranks):
+                    for name, values in of_rank(page.case, weights, rank).items():
+                        shape = page.case.tensor(name).shape
+                        self.session.weight(rank, name, shape, layer).copy_(values)
+        if self.idle:
+            self.lie_idle()
 
     def expect_right(
         self,
@@ -206,7 +277,7 @@ class Walk:
             return
         telling = [layer for layer in wrong if judgements[layer].fault != "early"]
         layer = (telling or wrong)[0]
-        self.blame(case, judgements[layer])
+        self.blame(case, judgements[layer].rank)
         fine = frozenset.intersection(*(each.fine for each in judgements))
         self.tally(case).ahead = fine
         found = self.mistake(case, layer, judgements[layer], given[layer], layer) if given else None
@@ -223,6 +294,6 @@ class Walk:
             lag=self.lags.get((case, layer), 0),
             mistake=found,
             ranks=self.session.ranks,
-            elsewhere=rewritten or self.wrote_elsewhere(list(self.session.eager[case])),
+            elsewhere=rewritten or self.wrote_elsewhere(self.idle),
         )
         raise CaseFailed(from_judgement(self.slot, judgements[layer], evidence))

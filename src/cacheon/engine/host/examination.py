@@ -105,9 +105,11 @@ class Examination:
         """Whether a worker, and so perhaps a candidate, is there in this attempt."""
         self.side_by_side = settings.device == "cuda" and settings.isolation == "process"
         self._directory = ""
+        self._was_dumpable = True
 
     def __enter__(self) -> "Examination":
         self._directory = tempfile.mkdtemp(prefix="cacheon-")
+        self._was_dumpable = processes.set_dumpable(False)
         try:
             self._start()
         except BaseException:
@@ -130,6 +132,7 @@ class Examination:
             if self._supervisor is not None:
                 self._supervisor.close()
             shutil.rmtree(self._directory, ignore_errors=True)
+            processes.set_dumpable(self._was_dumpable)
 
     def facts(self) -> DeviceFacts:
         """What the device is. Raises DeviceMissing where CUDA was asked for and is not

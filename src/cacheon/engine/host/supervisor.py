@@ -31,6 +31,7 @@ from cacheon.engine.protocol import (
     Wire,
 )
 from cacheon.records.errors import InfrastructureError, InputError
+from cacheon.scan.parse import lines_of
 
 GRACE = 2.0
 """Seconds in which a child may leave by itself."""
@@ -349,5 +350,5 @@ def _source_line(root: str, name: str, line: int) -> str:
         read = read_file(Path(root), name)
     except InputError:
         return ""
-    lines = read.decode("utf-8", "replace").splitlines()
+    lines = lines_of(read.decode("utf-8", "replace"))
     return lines[line - 1].strip()[:300] if 0 < line <= len(lines) else ""

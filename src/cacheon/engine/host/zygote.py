@@ -24,12 +24,20 @@ from cacheon.engine import processes
 from cacheon.engine.host.orders import AnyAnswer, AnyOrder, Fork, Forked, Ready, Swept
 from cacheon.engine.protocol import TRUSTED_FRAME, Closed, Wire
 
+_TICK = 0.1
+"""Seconds after which an idle server looks for orphans that have ended."""
+_DIES_WITHIN = 20.0
+"""Seconds for what was killed to be gone: a device context takes its time, and one that is
+traced stays as long as its tracer wants."""
+
 
 class Zygote:
     def __init__(self, sock: socket.socket, device: str) -> None:
         self.device = device
         self.wire: Wire[AnyAnswer, AnyOrder] = Wire(sock, AnyOrder, limit=TRUSTED_FRAME)
         self.children: set[int] = set()
+        self._pid = os.getpid()
+        self._ended_strays = 0
 
     def serve(self) -> None:
         """Answer orders until the host is gone; then kill every child."""
@@ -37,7 +45,9 @@ class Zygote:
         selector.register(self.wire.sock, selectors.EVENT_READ)
         try:
             while True:
-                selector.select()
+                while not selector.select(_TICK):
+                    self._reap()
+                self._reap()
                 order = self.wire.receive()
                 if isinstance(order, Fork):
                     self._fork(order)
@@ -46,9 +56,11 @@ class Zygote:
         except Closed:
             pass
         finally:
-            for pid in list(self.children):
-                self._kill(pid)
-            self._kill_orphans(0)
+            # In a child nothing here is its own to kill.
+            if os.getpid() == self._pid:
+                for pid in list(self.children):
+                    self._kill(pid, set())
+                self._kill_orphans(0, set())
 
     def _fork(self, order: Fork) -> None:
         if order.role != "grader":
@@ -57,6 +69,7 @@ class Zygote:
         channel, output = self.wire.descriptor(), self.wire.descriptor()
         pid = os.fork()
         if pid == 0:
+            self.children.clear()
             _become(order, channel, output, self.device == "cpu")
         os.close(channel)
         os.close(output)
@@ -67,40 +80,84 @@ class Zygote:
         if pid not in self.children:
             self.wire.send(Swept(pid=pid, signal=-1, status=-1, strays=0))
             return
-        status = self._kill(pid)
-        strays = self._kill_orphans(pid)
+        strays: set[int] = set()
+        status = self._kill(pid, strays)
+        self._kill_orphans(pid, strays)
+        # Where a tracer still holds it, it is an orphan like others from now on.
         self.children.discard(pid)
-        ended_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else -1
-        left_with = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -1
-        self.wire.send(Swept(pid=pid, signal=ended_by, status=left_with, strays=strays))
+        ended, self._ended_strays = self._ended_strays, 0
+        self.wire.send(
+            Swept(
+                pid=pid,
+                signal=os.WTERMSIG(status) if os.WIFSIGNALED(status) else -1,
+                status=os.WEXITSTATUS(status) if os.WIFEXITED(status) else -1,
+                strays=ended + len(strays),
+            )
+        )
 
-    def _kill(self, pid: int) -> int:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(pid, signal.SIGKILL)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-        return os.waitpid(pid, 0)[1]
-
-    def _kill_orphans(self, session: int) -> int:
-        """Kill and reap children that this process did not fork itself, until none is
-        left; how many of them lived in another session than `session`. Grandchildren
-        arrive here only as their parents die, hence the rounds."""
-        strays = 0
-        for _ in range(200):
-            orphans = [pid for pid in processes.children(os.getpid()) if pid not in self.children]
-            if not orphans:
-                break
-            for pid in orphans:
-                seen = processes.look(pid)
-                if seen is not None and seen.state != "Z" and seen.session != session:
-                    # torch.compile keeps a pool of compilers, in a session of their own.
-                    strays += "torch._inductor.compile_worker" not in seen.command
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-                with contextlib.suppress(ChildProcessError):
-                    os.waitpid(pid, 0)
+    def _kill(self, pid: int, strays: set[int]) -> int:
+        """Kill a child with its group and reap it; its wait status. A process that traces
+        it is told of its end first, and may never listen: one that is an orphan is killed
+        too, and nobody is waited for without end."""
+        deadline = time.monotonic() + _DIES_WITHIN
+        while True:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            reaped, status = os.waitpid(pid, os.WNOHANG)
+            if reaped:
+                return status
+            if time.monotonic() > deadline:
+                return int(signal.SIGKILL)
+            self._kill_some_orphans(pid, strays)
             time.sleep(0.001)
-        return strays
+
+    def _kill_orphans(self, session: int, strays: set[int]) -> None:
+        """Kill and reap orphans until none is left. Grandchildren arrive here only as
+        their parents die, hence the rounds."""
+        deadline = time.monotonic() + _DIES_WITHIN
+        while self._kill_some_orphans(session, strays) and time.monotonic() < deadline:
+            time.sleep(0.001)
+
+    def _kill_some_orphans(self, session: int, strays: set[int]) -> bool:
+        """Kill children that this process did not fork itself, and reap those that have
+        ended; whether there were any. Those that lived in another session than `session`
+        are added to the strays; what is in another child's session waits for its sweep."""
+        others = self.children - {session} if session else set()
+        found = False
+        for pid in processes.children(os.getpid()):
+            seen = processes.look(pid)
+            if pid in self.children or (seen is not None and seen.session in others):
+                continue
+            found = True
+            if seen is not None and seen.state != "Z" and seen.session != session:
+                # torch.compile keeps a pool of compilers, in a session of their own.
+                strays |= set() if "torch._inductor.compile_worker" in seen.command else {pid}
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+        return found
+
+    def _reap(self) -> None:
+        """Reap orphans that have ended, before they fill the table of processes. One that
+        left its session, and became an orphan while every child was alive, was a daemon
+        and counts as a stray; a pool of compilers is an orphan only after its worker."""
+        ended = [
+            (pid, seen.session)
+            for pid in processes.own_children()
+            if pid not in self.children
+            and (seen := processes.look(pid)) is not None
+            and seen.state == "Z"
+        ]
+        if not ended:
+            return
+        all_live = not any(processes.is_gone(pid) for pid in self.children)
+        for pid, session in ended:
+            self._ended_strays += all_live and session not in self.children
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
 
 
 def _become(order: Fork, channel: int, output: int, on_cpu: bool) -> None:
@@ -126,6 +183,7 @@ def _become(order: Fork, channel: int, output: int, on_cpu: bool) -> None:
         elif order.role == "inline":
             from cacheon.engine.inline import run as run_inline
 
+            processes.give_up_privileges()
             code = run_inline(sock, on_cpu)
         else:
             from cacheon.engine.worker.main import run as run_worker
@@ -135,11 +193,17 @@ def _become(order: Fork, channel: int, output: int, on_cpu: bool) -> None:
         # A child has nobody above it: the traceback goes to its output, which the host keeps.
         import traceback
 
-        traceback.print_exc()
+        with contextlib.suppress(Exception):
+            traceback.print_exc(file=sys.__stderr__)
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+        try:
+            # The candidate may have put anything in the place of the others, or closed these.
+            for stream in (sys.__stdout__, sys.__stderr__):
+                with contextlib.suppress(Exception):
+                    if stream is not None:
+                        stream.flush()
+        finally:
+            os._exit(code)
 
 
 def _import_engine(device: str) -> tuple[str, ...]:
@@ -176,6 +240,8 @@ def _freeze() -> None:
 def main(arguments: list[str]) -> int:
     descriptor, device, directory = int(arguments[0]), arguments[1], arguments[2]
     processes.become_subreaper()
+    # Whatever it holds, every later grader is made of.
+    processes.hide_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     zygote = Zygote(socket.socket(fileno=descriptor), device)
     missing = _import_engine(device)

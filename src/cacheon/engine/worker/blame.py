@@ -2,16 +2,19 @@
 
 import linecache
 import os
+import sys
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Any
 
 from cacheon.engine.protocol import Where
+from cacheon.engine.worker.backends.port import Failure
 
 _LONGEST = 300
-_RECORDER = str(Path(__file__).parent / "backends" / "recording") + os.sep
+_RECORDING = "cacheon.engine.worker.backends.recording."
+_RECORDER = Path(__file__).parent / "backends" / "recording"
 
 
 def handed_over(function: Callable[..., Any], /, *args: Any, **keywords: Any) -> Any:
@@ -35,11 +38,14 @@ def chain(error: BaseException) -> Iterator[BaseException]:
 
 def blame(error: BaseException, root: str) -> tuple[BaseException, Where | None]:
     """The innermost exception that passed through a file under `root`, and that line;
-    the exception itself and None where none did."""
+    the exception itself and None where none did. A broken rule hides behind no lack of a
+    device that came before it."""
     found: tuple[BaseException, Where | None] = (error, None)
     for candidate in chain(error):
         where = _last_line_inside(candidate.__traceback__, root)
-        if where is not None:
+        broken = isinstance(found[0], Failure) and not found[0].needs_cuda and found[1] is not None
+        lacking = isinstance(candidate, Failure) and candidate.needs_cuda
+        if where is not None and not (broken and lacking):
             found = (candidate, where)
     if found[1] is None and isinstance(error, SyntaxError) and error.filename:
         where = _line(error.filename, error.lineno or 0, "<module>", root)
@@ -49,9 +55,29 @@ def blame(error: BaseException, root: str) -> tuple[BaseException, Where | None]
 
 
 def is_ours(error: BaseException) -> bool:
-    """Whether the recorder itself raised this, and not what the candidate had it call."""
+    """Whether the recorder itself raised this, and not what the candidate had it call.
+
+    A file's name is not believed: the code must be what the module of that name holds."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    return bool(frames) and frames[-1].f_code.co_filename.startswith(_RECORDER)
+    if not frames:
+        return False
+    name = str(frames[-1].f_globals.get("__name__", ""))
+    module = sys.modules.get(name)
+    if (
+        module is None
+        or not name.startswith(_RECORDING)
+        or vars(module) is not frames[-1].f_globals
+    ):
+        return False
+    source = (_RECORDER / f"{name.rpartition('.')[2]}.py").read_bytes()
+    return frames[-1].f_code in _codes(compile(source, str(_RECORDER), "exec", dont_inherit=True))
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
 
 
 def first_line(error: BaseException) -> str:

@@ -36,6 +36,7 @@ from cacheon.engine.slab import Slab
 from cacheon.engine.worker.backends.port import Backend, Bound, Entry, Failure
 from cacheon.engine.worker.blame import blame, first_line, is_ours
 from cacheon.engine.worker.compilers import Compilers
+from cacheon.engine.worker.demands import demands_cuda
 
 if TYPE_CHECKING:
     from cacheon.engine.worker.ranks import Moment, Ranks
@@ -75,7 +76,8 @@ class Harness:
             with torch.no_grad():
                 return self._carry_out(command)
         except BaseException as error:
-            return self._raised(error)
+            recorded = isinstance(command, Capture | Recapture | Replay)
+            return self._raised(error, recorded)
 
     def _carry_out(self, command: AnyCommand) -> AnyReply:
         if self._ranks is None:
@@ -213,7 +215,7 @@ class Harness:
         }
         steps[command.step]()
 
-    def _raised(self, error: BaseException) -> Raised:
+    def _raised(self, error: BaseException, recorded: bool) -> Raised:
         lost = self.backend.is_lost(error)
         culprit, where = blame(error, self.root) if self.root else (error, None)
         failure = culprit if isinstance(culprit, Failure) else None
@@ -222,10 +224,10 @@ class Harness:
             message=first_line(culprit),
             where=where,
             rule=failure.rule if failure else "",
-            needs_cuda=bool(failure and failure.needs_cuda),
+            needs_cuda=failure.needs_cuda if failure else demands_cuda(culprit, self.root),
             sticky=lost,
             at_end=culprit is error and where is None,
-            ours=failure is None and is_ours(culprit),
+            ours=failure is None and recorded and is_ours(culprit),
         )
 
 

@@ -9,6 +9,7 @@ import sys
 
 import torch
 
+from cacheon.engine import processes
 from cacheon.engine.ledger import Ledger
 from cacheon.engine.protocol import (
     TRUSTED_FRAME,
@@ -31,6 +32,8 @@ def run(sock: socket.socket, on_cpu: bool, device: int) -> int:
     On a GPU, the one of number `device`, the context is made at once: a worker is started
     before it is needed."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # No candidate of root's reaches into the processes around it.
+    processes.give_up_privileges()
     # A worker that hangs is asked for the line where it does.
     faulthandler.register(signal.SIGUSR1, file=sys.stderr, all_threads=True)
     # Bytecode written beside the snapshot would be executed the next time.
@@ -46,6 +49,9 @@ def run(sock: socket.socket, on_cpu: bool, device: int) -> int:
         wire.send(Done())
         while True:
             command = wire.receive()
+            # The fork server hides its memory, and with it its children's. One that was
+            # started ahead stays hidden from the candidates before its own.
+            processes.set_dumpable(True)
             if isinstance(command, Stop):
                 return 0
             if harness is None:

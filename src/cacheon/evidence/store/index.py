@@ -26,6 +26,12 @@ _SCHEMA = (
     "CREATE INDEX by_value ON fact (name, value)",
 )
 UNREADABLE = "unreadable"
+_ENDS = ("", "-journal", "-wal", "-shm")
+"""Of the names of the list and of the files that sqlite keeps beside it."""
+_SUPER = bytes.fromhex("d9d505f920a163d7")
+"""Ends a journal that names another, which sqlite removes once it has read the journal. A list
+is written alone, so that it never has one (source: the file format of sqlite, «The Rollback
+Journal», and its `readSuperJournal`)."""
 
 
 class Listed(Record):
@@ -57,7 +63,7 @@ class Index:
                 raise
             except (sqlite3.DatabaseError, UnicodeDecodeError):
                 # The latter where the error's own message quotes the file.
-                for end in ("", "-journal", "-wal", "-shm"):
+                for end in _ENDS:
                     path.with_name(FILE + end).unlink(missing_ok=True)
                 self._database = self._opened(path)
         except (sqlite3.OperationalError, OSError):
@@ -123,8 +129,8 @@ class Index:
     def _opened(self, path: Path | None) -> sqlite3.Connection:
         """A list that is up to date; None: in memory. Raises sqlite3.DatabaseError for a
         file that is another's, OperationalError for one that cannot be used now."""
-        if path and os.path.lexists(path) and not _is_plain(path):
-            raise sqlite3.DatabaseError("a link, or no file")
+        if path:
+            _check_files(path)
         database = sqlite3.connect(path or ":memory:", isolation_level=None)
         try:
             # What stands in the file is data: no function of its choice is called.
@@ -166,6 +172,21 @@ def _check(database: sqlite3.Connection) -> None:
             database.execute(statement)
     elif schema != list(_SCHEMA) or database.execute("PRAGMA quick_check").fetchall() != [("ok",)]:
         raise sqlite3.DatabaseError("another list")
+
+
+def _check_files(path: Path) -> None:
+    """See that sqlite may open the list and what lies beside it: files under one name each,
+    and no journal that has another file removed. Raises sqlite3.DatabaseError, OSError."""
+    for end in _ENDS:
+        beside = path.with_name(FILE + end)
+        if os.path.lexists(beside) and not _is_plain(beside):
+            raise sqlite3.DatabaseError("a link, or no file")
+    journal = path.with_name(FILE + "-journal")
+    if journal.exists():
+        with journal.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - len(_SUPER)))
+            if file.read() == _SUPER:
+                raise sqlite3.DatabaseError("a journal of several databases")
 
 
 def _is_plain(path: Path) -> bool:

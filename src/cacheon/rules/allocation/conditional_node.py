@@ -28,6 +28,7 @@ from torch.nn.functional import silu
 
 def silu_and_mul(x: torch.Tensor, out: torch.Tensor) -> None:
     gate, up = x.float().chunk(2, dim=-1)
+
     def some() -> torch.Tensor:
         return silu(gate) * up
 

@@ -29,7 +29,8 @@ exec(_SOURCE)
 
 def silu_and_mul(x: torch.Tensor, out: torch.Tensor) -> None:
     gate, up = x.float().chunk(2, dim=-1)
-    out.copy_(globals()["gated"](gate, up))
+    found = globals()["gated"]
+    out.copy_(found(gate, up))
 """,
     good="""\
 import torch

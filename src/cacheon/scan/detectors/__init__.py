@@ -14,13 +14,13 @@ from cacheon.scan.detectors import (
     parts,
     randomness,
     ranks,
-    replaced,
     retained,
     stale,
     waits,
 )
 from cacheon.scan.detectors.carried import Carried
 from cacheon.scan.detectors.fault import Fault, Find
+from cacheon.scan.detectors.replaced import Replaced
 from cacheon.scan.detectors.streams import Streams
 from cacheon.scan.events import (
     Branched,
@@ -43,7 +43,7 @@ __all__ = ["Fault", "Find", "detectors"]
 def detectors() -> dict[type[Event], list[Find]]:
     """All of them, by what they look at; new ones for each walk, since some follow what
     happens in it."""
-    streams, carried = Streams(), Carried()
+    streams, carried, replaced = Streams(), Carried(), Replaced()
     listed: list[tuple[Find, tuple[type[Event], ...]]] = [
         (host_reads.find, (Called, Shown)),
         (moves.find, (Called, Indexed, Launched, Wrote)),
@@ -55,13 +55,13 @@ def detectors() -> dict[type[Event], list[Find]]:
         (outside.find, (Called,)),
         (retained.find, (Kept,)),
         (stale.find, (Kept,)),
-        (replaced.find, (Called, Kept)),
         (capture_branches.find, (Branched,)),
         (allocation.find, (Called,)),
         (growth.find, (Kept,)),
         (by_name.find, (Called,)),
         (ranks.find, (Branched,)),
         (randomness.find, (Called,)),
+        (replaced.find, (Called, Ended, Kept)),
         (streams.find, (Called, Ended, Streamed)),
         (carried.find, (Ended, Kept, Wrote)),
     ]

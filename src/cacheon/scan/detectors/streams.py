@@ -9,41 +9,47 @@ from cacheon.scan.values import Made
 
 
 class Streams:
-    """Follows forks and joins through one root."""
+    """Follows who waits for whom through one root."""
 
     def __init__(self) -> None:
-        self.forked: set[str] = set()
-        self.open: dict[str, Event] = {}
+        self.waits: dict[str, set[str]] = {}
+        self.used: dict[str, Event] = {}
         self.recorded: set[str] = set()
 
     def find(self, event: Event) -> Iterator[Fault]:
         match event:
-            case Streamed(step="fork", which=which):
-                self.forked.add(which)
-            case Streamed(step="join", which=which):
-                if which:
-                    self.open.pop(which, None)
-                else:
-                    self.open.clear()
-            case Streamed(step="use", which=which):
+            case Streamed(step="wait", which=which, on=on):
+                self.waits.setdefault(which, set()).add(on)
+            case Streamed(which=which):
                 yield from self._used(event, which)
             case Called() if replayed(event):
                 yield from self._called(event)
             case Ended():
-                for at in self.open.values():
-                    message = "the caller's stream does not wait for this one"
-                    yield Fault("CG401", message, event=at)
-                self.forked, self.open, self.recorded = set(), {}, set()
+                joined = self._joined()
+                for which, at in self.used.items():
+                    if which not in joined and "" not in joined:
+                        message = "the caller's stream does not wait for this one"
+                        yield Fault("CG401", message, event=at)
+                self.waits, self.used, self.recorded = {}, {}, set()
+
+    def _joined(self) -> set[str]:
+        """Streams that the caller's waits for, itself or through others; "" where it
+        waits for an event, which may be of any."""
+        found, waiting = set[str](), {CURRENT}
+        while waiting:
+            waiting = {on for which in waiting for on in self.waits.get(which, ())} - found
+            found |= waiting
+        return found
 
     def _used(self, event: Event, which: str) -> Iterator[Fault]:
         if not replayed(event) or which in ("", CURRENT):
             return
         if which == DEFAULT:
             yield Fault("CG401", "work is put on the default stream, which no capture follows")
-        elif which not in self.forked:
+        elif which not in self.waits:
             yield Fault("CG401", "this stream does not wait for the caller's before it works")
         else:
-            self.open[which] = event
+            self.used.setdefault(which, event)
 
     def _called(self, event: Called) -> Iterator[Fault]:
         receiver, first = event.receiver, event.arguments[:1]

@@ -3,6 +3,7 @@
 import json
 import os
 import sqlite3
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -190,3 +191,60 @@ def test_a_file_whose_very_error_is_no_text_is_made_anew(store: DirectoryStore, 
     # sqlite quotes the statement that it cannot read.
     file.write_bytes(file.read_bytes().replace(b"CREATE TABLE fact", b"CREATE \xffABLE fact"))
     assert rows(store) == EVERYTHING
+
+
+def hot_journal(file: Path, names: Path | None = None) -> None:
+    """Leave the list as a writer that died in the middle leaves it; with `names`, as one of
+    several databases that were written together, in the manner of sqlite."""
+    database = sqlite3.connect(file, isolation_level=None)
+    database.execute("PRAGMA cache_size = 1")
+    database.execute("BEGIN")
+    database.execute("DELETE FROM fact")
+    database.executemany("INSERT INTO record VALUES (?, 'x')", [(f"{n}",) for n in range(3000)])
+    journal = file.with_name(file.name + "-journal")
+    half, kept = file.read_bytes(), journal.read_bytes()
+    database.execute("ROLLBACK")
+    database.close()
+    if names is not None:
+        name = bytes(names)
+        locked = 0x40000000 // 4096 + 1
+        kept += struct.pack(">I", locked) + name + struct.pack(">II", len(name), sum(name))
+        kept += bytes.fromhex("d9d505f920a163d7")
+    file.write_bytes(half)
+    journal.write_bytes(kept)
+
+
+def test_what_a_dead_writer_left_is_undone(store: DirectoryStore, root: Path) -> None:
+    rows(store)
+    hot_journal(root / FILE)
+    read.clear()
+    assert rows(store) == EVERYTHING
+    assert read == []
+
+
+def test_no_journal_has_another_file_removed(store: DirectoryStore, root: Path) -> None:
+    rows(store)
+    victim = root.with_name("somebody's")
+    victim.write_text("of value")
+    hot_journal(root / FILE, victim)
+    assert rows(store) == EVERYTHING
+    assert victim.read_text() == "of value"
+    assert not (root / f"{FILE}-journal").exists()
+
+
+@pytest.mark.parametrize("end", ["", "-journal", "-wal", "-shm"])
+def test_what_blocks_or_leads_elsewhere_is_removed(
+    store: DirectoryStore, root: Path, end: str
+) -> None:
+    rows(store)
+    place, other = root / f"{FILE}{end}", root.with_name("other")
+    other.write_text("of value")
+    for put in (
+        lambda: os.mkfifo(place),
+        lambda: os.link(other, place),
+        lambda: os.symlink(other, place),
+    ):
+        place.unlink(missing_ok=True)
+        put()
+        assert rows(store) == EVERYTHING
+        assert other.read_text() == "of value"

@@ -6,7 +6,9 @@ from cacheon.contract.case import Case
 from cacheon.engine.grader.draws.attention import SPREAD
 from cacheon.engine.grader.draws.source import ELEMENT_TYPES, DrawKey, Extreme, Source
 
-LOGIT = 30.0
+LOGIT = 110.0
+"""e^110 is more than float32 holds: who does not subtract the largest score divides
+infinities. Nothing competes with such a key, so rounding its logit changes nothing."""
 SHARED = 0.5
 """The share of √D that every query of a group holds in the direction of its needles. As
 little as that keeps the logits of ordinary keys below standard normal."""
@@ -19,9 +21,9 @@ def inputs(
 ) -> dict[str, torch.Tensor]:
     """q (B, Hq, D), k and v (B, S, Hkv, D), seq_lens int32 (B).
 
-    Every key beyond a row's length is a trap: its logit is 30 and its value large. In
+    Every key beyond a row's length is a trap: its logit is 110 and its value large. In
     rows whose number and round add up to an even one the last visible key is a needle of
-    logit 30 too; in the others ordinary keys share the weight, but for one of logit -30.
+    logit 110 too; in the others ordinary keys share the weight, but for one of logit -110.
     """
     q_spec, k_spec = case.tensor("q"), case.tensor("k")
     dtype = ELEMENT_TYPES[k_spec.dtype]

@@ -1,4 +1,4 @@
-"""Draws for norm.rmsnorm: rows of very different scales."""
+"""Draws for norm.rmsnorm: rows of very different scales, and some whose mean is not zero."""
 
 import torch
 
@@ -8,6 +8,8 @@ from cacheon.engine.grader.draws.source import ELEMENT_TYPES, DrawKey, Extreme, 
 SMALL, LARGE = 1e-3, 1e3
 """mean x² of a small row is eps: without eps the answer grows by a factor 1.41. In a
 large row a square that is kept in float16 overflows."""
+OFFSET = 1.0
+"""Added to every third row: where the mean is zero, the variance is mean x²."""
 
 
 def weights(
@@ -23,12 +25,14 @@ def inputs(
     """x (T, H).
 
     Row i of round r has the scale 1e-3 where i + r is even, else 1 or 1e3 in turn: every
-    row, also an only one, is a small row in one of any two consecutive rounds.
+    row, also an only one, is a small row in one of any two consecutive rounds. Every third
+    row, beginning at another one in each round, has a mean of about its scale.
     """
     spec = case.tensor("x")
     source = Source.of(key, device)
     x = source.normal("x", spec.shape, ELEMENT_TYPES[spec.dtype])
     source.scatter_zeros("x", x)
+    x[-key.round % 3 :: 3].add_(OFFSET)
     row_scales(x, key.round)
     return {"x": x}
 

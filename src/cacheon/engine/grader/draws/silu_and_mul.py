@@ -1,5 +1,5 @@
-"""Draws for activation.silu_and_mul: normal values, zeros of both signs, and some large
-enough (about ±30) for a careless exponential to overflow."""
+"""Draws for activation.silu_and_mul: normal values, zeros of both signs, some of about ±30,
+and some for which a careless exponential overflows."""
 
 import torch
 
@@ -8,6 +8,9 @@ from cacheon.engine.grader.draws.source import ELEMENT_TYPES, DrawKey, Extreme, 
 
 LARGE_STRIDE = 127
 LARGE = 8.0
+HUGE_STRIDE = 509
+HUGE = 100.0
+"""e^100 is more than float32 holds; the answer itself stays below 10,000."""
 
 
 def inputs(
@@ -18,5 +21,7 @@ def inputs(
     source = Source.of(key, device)
     x = source.normal("x", spec.shape, ELEMENT_TYPES[spec.dtype])
     x.view(-1)[source.pick("large", LARGE_STRIDE) :: LARGE_STRIDE].mul_(LARGE)
+    huge = x.view(-1)[source.pick("huge", HUGE_STRIDE) :: HUGE_STRIDE]
+    huge.copy_(huge.sign().mul_(HUGE))
     source.scatter_zeros("x", x)
     return {"x": x}

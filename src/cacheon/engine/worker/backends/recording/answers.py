@@ -11,9 +11,12 @@ from typing import Any, NoReturn
 
 import torch
 
+from cacheon.engine.worker.backends.recording.compilers import without_nvcc
 from cacheon.engine.worker.backends.recording.faults import NeedsCuda, Violation
+from cacheon.engine.worker.backends.recording.kernels import noting_kernels
 from cacheon.engine.worker.backends.recording.launches import without_a_driver
 from cacheon.engine.worker.backends.recording.recorder import refuse
+from cacheon.engine.worker.backends.recording.threads import watching_threads
 from cacheon.engine.worker.blame import handed_over
 
 
@@ -140,6 +143,7 @@ def _answers(recording: Callable[[], bool]) -> list[tuple[Any, str, Any]]:
         (torch.Tensor, "cuda", needs("`.cuda()`")),
         (torch.Tensor, "pin_memory", needs("pinned memory")),
         (torch.Tensor, "record_stream", nothing()),
+        (torch.library.Library, "impl", noting_kernels(torch.library.Library.impl)),
         (torch, "compile", _uncompiled),
         (torch.nn.Module, "compile", nothing()),
     ]
@@ -149,7 +153,35 @@ def _answers(recording: Callable[[], bool]) -> list[tuple[Any, str, Any]]:
         answers.append((torch, name, _unpinned(getattr(torch, name))))
     for name in ("CUDAGraph", "graph", "get_device_properties", "get_device_capability"):
         answers.append((cuda, name, needs(f"`torch.cuda.{name}`")))
+    for name in _OF_ACCELERATORS:
+        if hasattr(torch.accelerator, name):
+            answers.append((torch.accelerator, name, needs(f"`torch.accelerator.{name}`")))
+    answers += [(torch, "Stream", _Lacking), (torch, "Event", _Lacking)]
+    answers += without_nvcc(needs) + watching_threads()
     return answers + without_a_driver(recording, needs)
+
+
+_OF_ACCELERATORS = (
+    "current_device_idx",
+    "current_device_index",
+    "current_stream",
+    "device_index",
+    "get_device_capability",
+    "get_memory_info",
+    "memory_stats",
+    "set_device_idx",
+    "set_device_index",
+    "set_stream",
+    "synchronize",
+)
+"""What raises where there is no accelerator; whether there is one is answered honestly."""
+
+
+class _Lacking:
+    """In the place of a class of which a CPU has no object."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        raise NeedsCuda("it needs a CUDA device: a stream or event of an accelerator")
 
 
 def _unpinned(factory: Callable[..., Any]) -> Callable[..., Any]:

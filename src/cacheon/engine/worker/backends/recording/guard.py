@@ -26,6 +26,8 @@ _READS: dict[object, str] = {
     _TENSOR.__repr__: "printing",
     _TENSOR.__format__: "formatting",
     _TENSOR.cpu: "`.cpu()`",
+    _TENSOR.__dlpack__: "`__dlpack__`",
+    _TENSOR.share_memory_: "`.share_memory_()`",
     torch.equal: "`torch.equal`",
     torch.allclose: "`torch.allclose`",
     torch.is_nonzero: "`torch.is_nonzero`",
@@ -39,7 +41,15 @@ _MAKERS = frozenset(
 _FACTORIES = frozenset(
     {torch.zeros, torch.ones, torch.empty, torch.full, torch.arange, torch.linspace, torch.eye}
     | {torch.rand, torch.randn, torch.randint, torch.randperm, torch.scalar_tensor}
+    | {torch.empty_strided, torch.logspace, torch.range, torch.normal, torch.tril_indices}
+    | {torch.triu_indices, torch.hann_window, torch.hamming_window}
 )
+_LIKES = frozenset(
+    {torch.empty_like, torch.zeros_like, torch.ones_like, torch.full_like, torch.rand_like}
+    | {torch.randn_like, torch.randint_like, _TENSOR.new_empty, _TENSOR.new_zeros}
+    | {_TENSOR.new_ones, _TENSOR.new_full, _TENSOR.new_empty_strided, _TENSOR.new_tensor}
+)
+"""They take the device of their first argument where none is named."""
 _INDEXING = frozenset({_TENSOR.__getitem__, _TENSOR.__setitem__})
 _SPLITS = frozenset({torch.tensor_split, _TENSOR.tensor_split})
 _SHAPES: dict[object, str] = {
@@ -55,6 +65,9 @@ class Guard(TorchFunctionMode):
     def __init__(self, recorder: Recorder) -> None:
         super().__init__()
         self.recorder = recorder
+        recorder.guard = self
+        self._hosts: list[torch.device] = []
+        """Devices that the recorded call itself made by the name of the host."""
 
     def __torch_function__(
         self,
@@ -94,6 +107,10 @@ class Guard(TorchFunctionMode):
                 self._refuse("CG103", "splitting at places that only the device knows")
         elif func is _TENSOR.to:
             self._check_move(args, keywords)
+        elif func is _TENSOR.type:
+            kind = args[1] if len(args) > 1 else keywords.get("dtype")
+            if self._any_live(args[:1], {}) and _is_host_type(kind):
+                self._refuse("CG101", f"`.type({_type_name(kind)})` copies to the host")
         elif getattr(func, "__name__", "") == "one_hot":
             classes = args[1] if len(args) > 1 else keywords.get("num_classes", -1)
             recorder.trusted = isinstance(classes, int) and classes > 0
@@ -118,7 +135,7 @@ class Guard(TorchFunctionMode):
         device = keywords.get("device")
         if isinstance(source, list | tuple) and self._any_live((source,), {}):
             self._refuse("CG101", f"`torch.{func.__name__}` reads device values on the host")
-        if isinstance(source, torch.Tensor) or device is None or _is_host(device):
+        if isinstance(source, torch.Tensor) or device is None or self._is_host(device):
             return
         if func is not torch.from_numpy:
             self._refuse("CG102", f"`torch.{func.__name__}` copies Python data to the device")
@@ -126,7 +143,7 @@ class Guard(TorchFunctionMode):
     def _check_move(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         devices = [part for part in (*args[1:], keywords.get("device")) if part is not None]
         live = self._any_live(args[:1], {})
-        if live and any(_is_host(part) for part in devices):
+        if live and any(self._is_host(part) for part in devices):
             self._refuse("CG101", "`.to('cpu')` reads device values on the host")
         if not live and any(isinstance(part, torch.device) for part in devices):
             self._refuse("CG102", "`.to(device)` copies host data to the device")
@@ -144,8 +161,13 @@ class Guard(TorchFunctionMode):
                 memory.host(result, constant=True)
         elif func in _FACTORIES and isinstance(result, torch.Tensor):
             device = keywords.get("device")
-            if keywords.get("out") is None and (device is None or _is_host(device)):
+            if keywords.get("out") is None and (device is None or self._is_host(device)):
                 memory.host(result, constant=device is not None)
+        elif func in _LIKES and isinstance(result, torch.Tensor):
+            if self._is_host(keywords.get("device")):
+                memory.host(result, constant=True)
+        elif func is torch.device and args[:1] == ("cpu",):
+            self._hosts.append(result)
 
     def _any_live(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
         tensors = tensors_of(args) + tensors_of(keywords)
@@ -154,9 +176,19 @@ class Guard(TorchFunctionMode):
     def _refuse(self, rule: str, message: str) -> None:
         raise self.recorder.refuse(Violation(rule, message))
 
+    def _is_host(self, device: object) -> bool:
+        """Whether the source says `"cpu"` itself: `x.device` stands for the device."""
+        if isinstance(device, str) and device.startswith("cuda"):
+            raise NeedsCuda(f"it asks for the device {device!r}")
+        named = isinstance(device, str) and device.startswith("cpu")
+        return named or any(device is host for host in self._hosts)
 
-def _is_host(device: object) -> bool:
-    """Whether the source says `"cpu"` itself: `x.device` stands for the device."""
-    if isinstance(device, str) and device.startswith("cuda"):
-        raise NeedsCuda(f"it asks for the device {device!r}")
-    return isinstance(device, str) and device.startswith("cpu")
+
+def _type_name(kind: object) -> str:
+    module = f"{getattr(kind, '__module__', '')}."
+    return kind if isinstance(kind, str) else module + getattr(kind, "__name__", "")
+
+
+def _is_host_type(kind: object) -> bool:
+    """Whether it is a tensor type of old, such as `torch.FloatTensor`: of host memory."""
+    return _type_name(kind).startswith("torch.") and _type_name(kind).endswith("Tensor")

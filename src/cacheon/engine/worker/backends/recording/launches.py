@@ -3,17 +3,17 @@
 import copy
 import importlib
 import importlib.util
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
+from cacheon.engine.worker.backends.recording.compilers import without_ptx
 from cacheon.engine.worker.backends.recording.faults import Violation
 from cacheon.engine.worker.backends.recording.memory import storage_key
-from cacheon.engine.worker.backends.recording.recorder import Recorder, refuse
+from cacheon.engine.worker.backends.recording.recorder import Recorder, refuse, under_way
 from cacheon.engine.worker.backends.recording.tape import tensors_of
 from cacheon.engine.worker.blame import handed_over
 
@@ -30,17 +30,16 @@ class _Group:
         return self.kind(*items) if hasattr(self.kind, "_fields") else tuple(items)
 
 
-@contextmanager
-def recording_launches(recorder: Recorder) -> Iterator[None]:
-    """Record what Triton's interpreter runs; the modes do not see inside a launch."""
-    interpreter: Any = sys.modules.get("triton.runtime.interpreter")
-    if interpreter is None:
-        yield
-        return
-    kernel = interpreter.InterpretedFunction
-    run = kernel.run
+def _recording_launches(run: Callable[..., Any]) -> Callable[..., Any]:
+    """`InterpretedFunction.run`, which records what it runs while a recording is on: the
+    modes do not see inside a launch. It stands there before the candidate is imported,
+    which may keep its kernel's `run`."""
 
+    @wraps(run)
     def recorded(self: Any, *args: Any, grid: Any, warmup: bool, **keywords: Any) -> Any:
+        recorder = under_way()
+        if recorder is None:
+            return handed_over(run, self, *args, grid=grid, warmup=warmup, **keywords)
         if warmup:
             return None
         _check(recorder, [*args, *keywords.values()])
@@ -68,11 +67,7 @@ def recording_launches(recorder: Recorder) -> Iterator[None]:
         recorder.tape.append(launch)
         return result
 
-    kernel.run = recorded
-    try:
-        yield
-    finally:
-        kernel.run = run
+    return recorded
 
 
 def _check(recorder: Recorder, values: list[Any]) -> None:
@@ -121,6 +116,8 @@ def without_a_driver(recording: Callable[[], bool], needs: Any) -> list[tuple[An
     # Imported here where nobody did before: the candidate would do so too late.
     autotuner: Any = importlib.import_module("triton.runtime.autotuner")
     jit: Any = importlib.import_module("triton.runtime.jit")
+    interpreter: Any = importlib.import_module("triton.runtime.interpreter")
+    interpreted = interpreter.InterpretedFunction
 
     def bench(self: Any, *args: object, config: object, **meta: object) -> list[float]:
         if recording():
@@ -130,4 +127,6 @@ def without_a_driver(recording: Callable[[], bool], needs: Any) -> list[tuple[An
     return [
         (autotuner.Autotuner, "_bench", bench),
         (jit.JITFunction, "run", needs("a compiled Triton kernel")),
+        (interpreted, "run", _recording_launches(interpreted.run)),
+        *without_ptx(needs),
     ]

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from cacheon.engine.worker.backends.recording.faults import Violation
+from cacheon.engine.worker.backends.recording.faults import NeedsCuda, Violation
 
 READS = frozenset({"_local_scalar_dense", "equal", "is_nonzero", "item", "_linalg_check_errors"})
 """Operators that hand a device value to the host."""
@@ -61,19 +61,37 @@ def is_metadata(operator: torch._ops.OpOverload, name: str) -> bool:
     return name in METADATA or torch.Tag.inplace_view in operator.tags
 
 
+KERNELS: dict[tuple[str, str], Callable[..., Any]] = {}
+"""Python kernels by operator and dispatch key, as `kernels` noted them."""
+
+UNSEEN: set[str] = set()
+"""Operators whose Python kernel asks for more than its arguments."""
+
+KERNELS_OF_A_CPU = ("CPU", "CompositeExplicitAutograd", "CompositeImplicitAutograd", "")
+_TORCHS_OWN = frozenset(torch._C._dispatch_get_all_op_names())
+
+
 def python_body(operator: torch._ops.OpOverload) -> Callable[..., Any] | None:
-    """What an operator is made of, where that is Python or other operators: a custom one
-    of the candidate's, or a composite one, which inference mode leaves whole."""
+    """What an operator is made of, where that is Python or other operators: one of the
+    candidate's, or a composite one, which inference mode leaves whole.
+
+    Raises NeedsCuda for an operator of others that is no Python: nobody sees inside."""
+    name = operator.name()
+    for key in KERNELS_OF_A_CPU:
+        if (name, key) in KERNELS:
+            return KERNELS[name, key]
     if operator.namespace == "aten":
         composite = torch._C.DispatchKey.CompositeImplicitAutograd
-        whole = torch._C._dispatch_has_kernel_for_dispatch_key(operator.name(), composite)
+        whole = torch._C._dispatch_has_kernel_for_dispatch_key(name, composite)
         return operator.decompose if whole else None
     custom: Any = sys.modules.get("torch._library.custom_ops")
     found = custom.OPDEFS.get(operator._schema.name) if custom is not None else None
-    if found is None:
-        return None
-    body: Callable[..., Any] = found._backend_fns.get("cpu", found._init_fn)
-    return body
+    if found is not None:
+        body: Callable[..., Any] = found._backend_fns.get("cpu", found._init_fn)
+        return body
+    if name not in _TORCHS_OWN or name in UNSEEN:
+        raise NeedsCuda(f"nobody sees inside the operator {name}")
+    return None
 
 
 def check_shape(

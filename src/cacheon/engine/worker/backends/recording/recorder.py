@@ -1,6 +1,7 @@
 """The dispatch mode that records every ATen call, and holds it to what a capture allows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -31,6 +32,8 @@ class Recorder(TorchDispatchMode):
         self.first: Violation | None = None
         self.reading = ""
         """What the caller did, where that explains a read better than the operator."""
+        self.guard: AbstractContextManager[Any] = nullcontext()
+        """What sees the Python inside an operator of the candidate's."""
         self.trusted = False
         """Inside a function whose CPU form reads what its CUDA form does not."""
 
@@ -52,7 +55,7 @@ class Recorder(TorchDispatchMode):
         name = operators.base_name(func)
         inputs = tensors_of(args) + tensors_of(keywords)
         if name in operators.CONSTANTS:
-            return self._take_constant(func, args, keywords, inputs)
+            return self.take_constant(func, args, keywords, inputs)
         for tensor in inputs:
             self.memory.notice(tensor)
         live = any(self.memory.is_live(tensor) for tensor in inputs)
@@ -70,7 +73,7 @@ class Recorder(TorchDispatchMode):
         if body is not None:
             # What it is made of is recorded instead: first so that reads inside are seen,
             # then so that no Python of the candidate runs at replay.
-            with self:
+            with self, self.guard if func.namespace != "aten" else nullcontext():
                 return handed_over(body, *args, **keywords)
         result = handed_over(func, *args, **keywords)
         self._note(func, name, args, keywords, inputs, live, result)
@@ -82,7 +85,7 @@ class Recorder(TorchDispatchMode):
             return Violation("CG103", f"{what} with a number that only the device knows")
         return Violation("CG101", f"{what} reads a device value on the host")
 
-    def _take_constant(
+    def take_constant(
         self,
         func: Callable[..., Any],
         args: tuple[Any, ...],
@@ -166,9 +169,31 @@ class Recorder(TorchDispatchMode):
         return False
 
 
+_UNDER_WAY: list[Recorder] = []
+
+
+@contextmanager
+def announced(recorder: Recorder) -> Iterator[None]:
+    """Let other threads, and launches, know of this recording."""
+    _UNDER_WAY.append(recorder)
+    try:
+        yield
+    finally:
+        _UNDER_WAY.pop()
+
+
+def under_way() -> Recorder | None:
+    """The recorder of the recording that is on, in whichever thread."""
+    return _UNDER_WAY[-1] if _UNDER_WAY else None
+
+
+def current() -> Recorder | None:
+    """The recorder of this thread's recording, where one is on."""
+    modes = _get_current_dispatch_mode_stack()
+    return next((mode for mode in reversed(modes) if isinstance(mode, Recorder)), None)
+
+
 def refuse(violation: Violation) -> Violation:
     """As `Recorder.refuse` of the recording that is on, where one is."""
-    for mode in _get_current_dispatch_mode_stack():
-        if isinstance(mode, Recorder):
-            mode.refuse(violation)
-    return violation
+    recorder = current()
+    return violation if recorder is None else recorder.refuse(violation)

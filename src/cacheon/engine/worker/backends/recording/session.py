@@ -7,9 +7,9 @@ import torch
 
 from cacheon.engine.worker.backends.recording.collectives import guarding_groups
 from cacheon.engine.worker.backends.recording.guard import Guard
-from cacheon.engine.worker.backends.recording.launches import recording_launches
 from cacheon.engine.worker.backends.recording.memory import Memory
-from cacheon.engine.worker.backends.recording.recorder import Recorder
+from cacheon.engine.worker.backends.recording.recorder import Recorder, announced
+from cacheon.engine.worker.backends.recording.storages import guarding_storages
 from cacheon.engine.worker.backends.recording.tape import Tape
 from cacheon.engine.worker.blame import handed_over
 
@@ -34,22 +34,31 @@ class Recording:
 
     def record(self, function: Callable[..., object], *args: object) -> object:
         """Call the function once. Raises Violation where a capture would not survive it,
-        also where the function catches that itself."""
+        also where the function catches that itself, or raises something else after."""
         recorder = Recorder(self._memory, self._tape, self._note)
+        raised: BaseException | None = None
+        result: object = None
         try:
-            with ExitStack() as stack:
-                stack.enter_context(torch.no_grad())
-                stack.enter_context(recording_launches(recorder))
-                stack.enter_context(guarding_groups(recorder))
-                stack.enter_context(recorder)
-                stack.enter_context(Guard(recorder))
-                result = handed_over(function, *args)
+            try:
+                with ExitStack() as stack:
+                    stack.enter_context(torch.no_grad())
+                    stack.enter_context(announced(recorder))
+                    stack.enter_context(guarding_groups(recorder))
+                    stack.enter_context(guarding_storages(recorder))
+                    stack.enter_context(recorder)
+                    stack.enter_context(Guard(recorder))
+                    result = handed_over(function, *args)
+            except BaseException as error:
+                raised = error
+            # Outside the handler: what was raised later is no context of what came first.
             if recorder.first is not None:
                 raise recorder.first
+            if raised is not None:
+                raise raised
             return result
         finally:
             # An exception holds its frames, and they hold the candidate's tensors.
-            recorder.first = None
+            recorder.first = raised = None
 
     def replay(self) -> None:
         """Make the recorded calls again on the same memory. Raises Violation CG302 where
