@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from cacheon.scan.calls import Calls, Keywords
+from cacheon.scan.calls import Calls
 from cacheon.scan.events import Called, Effect, Ended, How, Root
+from cacheon.scan.methods import Keywords
 from cacheon.scan.project import FunctionNode, place_of
 from cacheon.scan.state import DEEPEST_CALLS, Frame
 from cacheon.scan.triton_kernels import Definition, is_kernel

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 
 from cacheon.scan import facts, torch_api
-from cacheon.scan.calls import stream_of
 from cacheon.scan.events import Branched, Looped, Streamed
 from cacheon.scan.importing import Importing
+from cacheon.scan.methods import stream_of
 from cacheon.scan.values import (
     CAPTURING,
     LAZY,

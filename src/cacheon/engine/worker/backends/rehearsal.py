@@ -19,8 +19,11 @@ from cacheon.engine.slab import Slab
 from cacheon.engine.worker.backends.canaries import Canaries
 from cacheon.engine.worker.backends.port import Bound, Captured, Entry, Failure
 from cacheon.engine.worker.backends.recording import (
+    Fence,
+    Fenced,
     NeedsCuda,
     Recording,
+    Span,
     Violation,
     answering_cuda,
 )
@@ -51,6 +54,7 @@ class Rehearsal:
         self._canaries = Canaries("cpu")
         self._delays: random.Random | None = None
         self._ledger: Ledger | None = None
+        self._outputs: set[Span] = set()
         self._answers = answering_cuda(lambda: self._recording)
         self._answers.__enter__()
 
@@ -137,15 +141,23 @@ class Rehearsal:
 
     def _guarded(self, entry: Entry, call: Bound) -> object:
         self._lag()
+        fenced = Fenced(self._fence(call.plan))
         try:
-            return entry(*call.arguments())
+            with fenced:
+                returned = entry(*call.arguments())
+            if fenced.first is not None:
+                raise fenced.first
+            return returned
+        except Violation as error:
+            raise Failure(error.rule, error.message) from error
         except NeedsCuda as error:
             raise Failure("CG807", str(error), needs_cuda=True) from error
 
     def _record(self, call: Bound, entry: Entry) -> Tape:
         arguments = call.arguments()
         tensors = [value for value in arguments if isinstance(value, torch.Tensor)]
-        recording = Recording(tensors, self._ledger.add if self._ledger is not None else None)
+        note = self._ledger.add if self._ledger is not None else None
+        recording = Recording(tensors, self._fence(call.plan), note)
         self._recording = True
         try:
             recording.record(entry, *arguments)
@@ -156,6 +168,12 @@ class Rehearsal:
         finally:
             self._recording = False
         return Tape(call.plan, recording, arguments)
+
+    def _fence(self, plan: CallPlan) -> Fence:
+        base = self._slab.address
+        own = [Span(base + copy.span, base + copy.span + copy.nbytes) for copy in plan.consumers]
+        self._outputs.update(own)
+        return Fence(Span(base, base + self._slab.nbytes), own, list(self._outputs))
 
     def _produce(self, plan: CallPlan, row: int) -> None:
         for copy in plan.producers:

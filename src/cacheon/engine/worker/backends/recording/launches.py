@@ -39,7 +39,10 @@ def _recording_launches(run: Callable[..., Any]) -> Callable[..., Any]:
     def recorded(self: Any, *args: Any, grid: Any, warmup: bool, **keywords: Any) -> Any:
         recorder = under_way()
         if recorder is None:
-            return handed_over(run, self, *args, grid=grid, warmup=warmup, **keywords)
+            # The interpreter writes every argument back, inputs too: that is no operator
+            # of the candidate's.
+            with _disable_current_modes(), torch._C.DisableTorchFunction():
+                return handed_over(run, self, *args, grid=grid, warmup=warmup, **keywords)
         if warmup:
             return None
         _check(recorder, [*args, *keywords.values()])

@@ -1,12 +1,13 @@
 """Capture-time rules for single ATen operators, and how each is replayed."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 
 from cacheon.engine.worker.backends.recording.faults import NeedsCuda, Violation
+from cacheon.engine.worker.backends.recording.tape import tensors_of
 
 READS = frozenset({"_local_scalar_dense", "equal", "is_nonzero", "item", "_linalg_check_errors"})
 """Operators that hand a device value to the host."""
@@ -41,6 +42,8 @@ HOST_VALUES = frozenset({"scalar_tensor"})
 COLLECTIVES = frozenset({"c10d", "_c10d_functional"})
 """Namespaces of what ranks do together."""
 
+_ONLY_READING = frozenset({"send", "barrier"})
+
 BARRIERS = frozenset({"barrier", "monitored_barrier_"})
 
 METADATA = frozenset({"set_", "set", "resize_", "resize_as_", "_resize_output_"})
@@ -59,6 +62,21 @@ def is_allocation(name: str) -> bool:
 
 def is_metadata(operator: torch._ops.OpOverload, name: str) -> bool:
     return name in METADATA or torch.Tag.inplace_view in operator.tags
+
+
+def written(
+    operator: torch._ops.OpOverload, arguments: Sequence[Any], keywords: dict[str, Any]
+) -> Iterator[torch.Tensor]:
+    """The tensors that an operator writes, as its schema says; collectives, whose schemas do
+    not, write to their first argument."""
+    if operator.namespace == "c10d":
+        yield from () if base_name(operator) in _ONLY_READING else tensors_of(arguments[0])
+        return
+    for index, declared in enumerate(operator._schema.arguments):
+        if declared.alias_info is None or not declared.alias_info.is_write:
+            continue
+        value = keywords.get(declared.name) if index >= len(arguments) else arguments[index]
+        yield from tensors_of(value)
 
 
 KERNELS: dict[tuple[str, str], Callable[..., Any]] = {}

@@ -9,6 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatc
 
 from cacheon.engine.worker.backends.recording import operators
 from cacheon.engine.worker.backends.recording.faults import Violation
+from cacheon.engine.worker.backends.recording.fences import Fence
 from cacheon.engine.worker.backends.recording.memory import Memory, storage_key
 from cacheon.engine.worker.backends.recording.tape import Tape, tensors_of
 from cacheon.engine.worker.backends.recording.together import Together
@@ -23,11 +24,16 @@ class Recorder(TorchDispatchMode):
         return False
 
     def __init__(
-        self, memory: Memory, tape: Tape, note: Callable[[str], None] | None = None
+        self,
+        memory: Memory,
+        tape: Tape,
+        fence: Fence | None = None,
+        note: Callable[[str], None] | None = None,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.memory = memory
         self.tape = tape
+        self.fence = fence
         self.together = Together(memory, tape, note)
         self.first: Violation | None = None
         self.reading = ""
@@ -65,6 +71,10 @@ class Recorder(TorchDispatchMode):
             if live and not self.trusted:
                 raise self.refuse(self._read(name))
             return handed_over(func, *args, **keywords)
+        if self.fence is not None:
+            breach = self.fence.breach(func, args, keywords)
+            if breach is not None:
+                raise self.refuse(breach)
         if live:
             self._check(func, name, args, keywords, inputs)
         if func.namespace in operators.COLLECTIVES:
@@ -146,27 +156,11 @@ class Recorder(TorchDispatchMode):
                     memory.adopt(tensor)
         writes = func._schema.is_mutable and not operators.is_metadata(func, name)
         if writes and live:
-            for key in keys & memory.readable:
-                if self._is_written(func, args, keywords, key):
-                    memory.live(key)
+            for tensor in operators.written(func, args, keywords):
+                memory.live(storage_key(tensor))
         if operators.is_allocation(name) or not (made or writes):
             return
         self.tape.add(func, args, keywords, made)
-
-    def _is_written(
-        self,
-        func: torch._ops.OpOverload,
-        args: tuple[Any, ...],
-        keywords: dict[str, Any],
-        key: int,
-    ) -> bool:
-        for index, declared in enumerate(func._schema.arguments):
-            if declared.alias_info is None or not declared.alias_info.is_write:
-                continue
-            value = keywords.get(declared.name) if index >= len(args) else args[index]
-            if any(storage_key(tensor) == key for tensor in tensors_of(value)):
-                return True
-        return False
 
 
 _UNDER_WAY: list[Recorder] = []

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 import torch
 
 from cacheon.engine.worker.backends.recording.collectives import guarding_groups
+from cacheon.engine.worker.backends.recording.fences import Fence
 from cacheon.engine.worker.backends.recording.guard import Guard
 from cacheon.engine.worker.backends.recording.memory import Memory
 from cacheon.engine.worker.backends.recording.recorder import Recorder, announced
@@ -16,12 +17,16 @@ from cacheon.engine.worker.blame import handed_over
 
 class Recording:
     """`arguments` stand for device memory. They are held weakly: the caller keeps them.
-    `note` is told of the collectives of a replay, each as it begins."""
+    `fence` says what of the examiner's memory may be written; `note` is told of the
+    collectives of a replay, each as it begins."""
 
     def __init__(
-        self, arguments: Sequence[torch.Tensor], note: Callable[[str], None] | None = None
+        self,
+        arguments: Sequence[torch.Tensor],
+        fence: Fence | None = None,
+        note: Callable[[str], None] | None = None,
     ) -> None:
-        self._note = note
+        self._fence, self._note = fence, note
         self._memory = Memory()
         for tensor in arguments:
             self._memory.notice(tensor)
@@ -35,7 +40,7 @@ class Recording:
     def record(self, function: Callable[..., object], *args: object) -> object:
         """Call the function once. Raises Violation where a capture would not survive it,
         also where the function catches that itself, or raises something else after."""
-        recorder = Recorder(self._memory, self._tape, self._note)
+        recorder = Recorder(self._memory, self._tape, self._fence, self._note)
         raised: BaseException | None = None
         result: object = None
         try:

@@ -1,0 +1,73 @@
+"""Whose memory an operator writes: in the examiner's slab only the outputs of this call."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from cacheon.engine.worker.backends.recording import operators
+from cacheon.engine.worker.backends.recording.faults import Violation
+from cacheon.engine.worker.blame import handed_over
+
+
+class Span(NamedTuple):
+    """Addresses from `begin` up to `end`."""
+
+    begin: int
+    end: int
+
+    def holds(self, address: int) -> bool:
+        return self.begin <= address < self.end
+
+
+class Fence:
+    """`own` are outputs of this call, `outputs` those of every call so far."""
+
+    def __init__(self, slab: Span, own: Sequence[Span], outputs: Sequence[Span]) -> None:
+        self.slab, self.own, self.outputs = slab, own, outputs
+
+    def breach(
+        self, func: torch._ops.OpOverload, args: Sequence[Any], keywords: dict[str, Any]
+    ) -> Violation | None:
+        """What an operator is about to write where it may not; None where it may."""
+        name = operators.base_name(func)
+        silent = func.namespace != "c10d" and not func._schema.is_mutable
+        if silent or operators.is_metadata(func, name):
+            return None
+        for tensor in operators.written(func, args, keywords):
+            address = tensor.data_ptr() if tensor.numel() else 0
+            if not self.slab.holds(address) or any(span.holds(address) for span in self.own):
+                continue
+            if any(span.holds(address) for span in self.outputs):
+                return Violation("CG205", f"`{name}` writes to an output of another call")
+            return Violation("CG202", f"`{name}` writes to an input or a weight")
+        return None
+
+
+class Fenced(TorchDispatchMode):
+    """Holds an eager call to its fence; `first` is what the candidate may have caught."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # As for the recorder: torch's wrapper would import all of torch._dynamo.
+        return False
+
+    def __init__(self, fence: Fence) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.fence = fence
+        self.first: Violation | None = None
+
+    def __torch_dispatch__(
+        self,
+        func: torch._ops.OpOverload,
+        types: object,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        keywords = kwargs or {}
+        breach = self.fence.breach(func, args, keywords)
+        if breach is not None:
+            self.first = self.first or breach
+            raise breach
+        return handed_over(func, *args, **keywords)
