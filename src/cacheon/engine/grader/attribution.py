@@ -156,6 +156,8 @@ def from_judgement(slot: Slot, judgement: Judgement, evidence: Evidence) -> Find
     """A wrong answer."""
     rule, words = _explain(slot, judgement, evidence)
     prefix = f"rank {judgement.rank}: " if evidence.ranks > 1 else ""
+    if judgement.fine and len(judgement.fine) == evidence.ranks - 1:
+        prefix = f"only {prefix}"
     prefix += f"{evidence.context}: " if evidence.context else ""
     if evidence.call >= 0:
         replays = f" after {evidence.passed} right ones" if evidence.passed else ""
@@ -293,7 +295,8 @@ def _broken_guard(judgement: Judgement) -> str:
 
 def from_parting(words: str, stage: Stage, order: OrderName) -> Finding:
     """Ranks that call different collectives."""
-    return Finding(rule="CG602", stage=stage, message=words[:900], order=order)
+    message = f"the ranks do not do the same: {words}"
+    return Finding(rule="CG602", stage=stage, message=message[:900], order=order)
 
 
 def from_loss(lost: Lost, ended: Ended, order: OrderName) -> Finding:

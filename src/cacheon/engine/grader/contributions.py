@@ -57,7 +57,10 @@ def _sums(
 ) -> Iterator[tuple[torch.Tensor, Mistake]]:
     """Sums that somebody might make, and what is wrong with each; the likelier first."""
     total, ranks = parts.sum(0), range(len(parts))
-    yield parts[own], Mistake(f"only rank {own}'s own contribution, nothing reduced")
+    alone = f"rank {own}'s own contribution alone"
+    if len(parts) == 2:
+        alone += f", without rank {1 - own}'s"
+    yield parts[own], Mistake(alone)
     for rank in ranks:
         yield total - parts[rank], Mistake(f"the sum without rank {rank}'s contribution")
         yield total + parts[rank], Mistake(f"the sum with rank {rank}'s contribution twice")

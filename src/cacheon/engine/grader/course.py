@@ -184,9 +184,11 @@ class Course:
         walk.wait()
         answers = walk.session.ask(Capture(case=case), "capture", case)
         page.nodes = dict(answers[0].kinds)
-        if apart := walk.session.parting():
+        apart = walk.session.parting()
+        if apart is not None:
             # Before any replay of graphs that would wait for each other for ever.
-            raise CaseFailed(from_parting(apart, "capture", walk.order))
+            page.rank = apart.ranks[1] if apart.odd else None
+            raise CaseFailed(from_parting(apart.words, "capture", walk.order))
         for rank, done in enumerate(answers):
             finding = from_graph(done, walk.order, walk.candidate.entry)
             if finding is not None:

@@ -1,12 +1,17 @@
 """One call's buffers on every rank of a group. A process of its own is a group of one."""
 
+import time
 from collections.abc import Iterable
 
 import torch
 
 from cacheon.contract.case import Case
 from cacheon.engine.grader.buffers import Answers, CallBuffers
+from cacheon.engine.grader.judging import Judgement
 from cacheon.engine.grader.truth import Values, of_rank
+
+_SETTLES = 0.05
+"""Seconds for work that was not waited for to show itself."""
 
 
 class Everywhere:
@@ -66,6 +71,16 @@ class Everywhere:
             for buffers in self.ranks
             for output in buffers.outputs.values()
         )
+
+    def still_move(self, judgement: Judgement) -> bool:
+        """Whether a wrong output has changed since it was collected: on a CPU, work that
+        nobody waits for goes on in a thread of the group's."""
+        time.sleep(_SETTLES)
+        answers = judgement.answers
+        if answers is None:
+            return False
+        now = self.ranks[judgement.rank].outputs[answers.output.tensor.name].region
+        return not torch.equal(now.to(answers.settled.device), answers.settled)
 
     def agree(self) -> bool:
         """Whether the first answer in the log is bit for bit the same on every rank."""

@@ -21,7 +21,7 @@ from cacheon.contract.slots.model import Slot
 from cacheon.engine.grader.everywhere import Everywhere
 from cacheon.engine.grader.session import Keeper, Lost, Refused, Session
 from cacheon.engine.grader.truth import Truth
-from cacheon.engine.grader.waiting import Heard, missing, parting
+from cacheon.engine.grader.waiting import Heard, Parting, missing, parting
 from cacheon.engine.outcome import Stage
 from cacheon.engine.protocol import (
     AnyCommand,
@@ -150,11 +150,9 @@ class Group:
         together = isinstance(command, Warm | Call)
         return self._understood(heard, stage, case, seconds, together)
 
-    def parting(self) -> str:
-        """Where the ranks called different collectives in their last command, in words;
-        empty where they did not."""
-        found = parting([session.called() for session in self.sessions])
-        return found.words if found else ""
+    def parting(self) -> Parting | None:
+        """Where the ranks called different collectives in their last command."""
+        return parting([session.called() for session in self.sessions])
 
     def _told(self, command: AnyCommand) -> dict[int, Heard]:
         """Tell the ranks, in any order, each a little after the one before. Those that are
@@ -244,7 +242,8 @@ class Group:
         # 5.
         parted = parting(called)
         if parted is not None and together:
-            raise Lost("parted", stage, case, parted.words, rank=parted.ranks[1], apart=True)
+            rank = parted.ranks[1] if parted.odd else -1
+            raise Lost("parted", stage, case, parted.words, rank=rank, apart=True)
         return tuple(each.what for _, each in sorted(heard.items()) if isinstance(each.what, Done))
 
     # --- the end ---------------------------------------------------------------------------

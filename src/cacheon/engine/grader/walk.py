@@ -162,7 +162,7 @@ class Walk:
         """Judge the first rows of a burst that was collected, on every rank; `expected` is
         stacked."""
         rows = next(iter(expected.values())).shape[0]
-        return worst_of(
+        judgement = worst_of(
             [
                 judge(
                     self.slot,
@@ -176,6 +176,9 @@ class Walk:
                 for rank, one in enumerate(buffers.ranks)
             ]
         )
+        if judgement.fault == "value" and self.session.ranks > 1 and buffers.still_move(judgement):
+            return judgement._replace(fault="early")
+        return judgement
 
     def blame(self, case: int, rank: int) -> None:
         """The rank that the row names, where there are several."""

@@ -380,7 +380,7 @@ class Examination:
         own = {child.pid for child in (*self._spares, *(seat.child for seat in self._seats))}
         return [pid for pid in self._running().children if pid not in own]
 
-    def _spare(self, device: int) -> Child | None:
+    def _spare(self, device: int = 0) -> Child | None:
         """A worker that was started ahead and still lives: a candidate of the other order
         could have killed it. They are all on the first GPU."""
         while self._spares and device == 0:
