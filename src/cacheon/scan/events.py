@@ -121,10 +121,12 @@ class Kept(Event, frozen=True, eq=False):
 
 
 class Launched(Event, frozen=True, eq=False):
-    """A Triton kernel was launched; `arguments` by parameter."""
+    """A Triton kernel was launched; `arguments` by parameter. `overshoots`: its last
+    blocks lie past the end, and it stores without a mask."""
 
     kernel: str
     arguments: Mapping[str, Value]
+    overshoots: bool = False
 
 
 class Looped(Event, frozen=True, eq=False):

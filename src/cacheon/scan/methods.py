@@ -9,7 +9,7 @@ from cacheon.scan import results, torch_api
 from cacheon.scan.events import Called, Launched, Streamed
 from cacheon.scan.expressions import Expressions
 from cacheon.scan.members import size_of
-from cacheon.scan.triton_kernels import parameters, stored
+from cacheon.scan.triton_kernels import overshoots, parameters, stored
 from cacheon.scan.values import (
     HOST,
     LAZY,
@@ -108,7 +108,7 @@ class Methods(Expressions):
                     with self.knowing(frozenset({LAZY})):
                         self.keep(node, group.held, "key", values[1], values[0])
                 found = join(inner, values[1])
-                return self.from_state(found, group.held) if group.held else found
+                return self.inner_state(found, group.held) if group.held else found
             case "get" | "pop" | "popleft" | "popitem":
                 if attr != "get" and group.held:
                     self.affect("take", group.held)
@@ -148,7 +148,8 @@ class Methods(Expressions):
     def _launch(self, node: ast.AST, kernel: Kernel, values: Arguments, keywords: Keywords) -> None:
         definition = self.project.modules[kernel.path].functions[kernel.name]
         bound = dict(zip(parameters(definition), values, strict=False)) | dict(keywords)
-        self.emit(Launched(node, self.context, kernel.name, bound))
+        past = overshoots(definition, node)
+        self.emit(Launched(node, self.context, kernel.name, bound, past))
         writes = stored(definition)
         for name, value in bound.items():
             if name in writes:

@@ -212,12 +212,19 @@ class Walk(ABC):
             if self.now == "replay":
                 self.affect("hold", holder)
         if isinstance(value, Group):
-            value = replace(value, items=None, every=self.from_state(every(value), holder))
+            value = replace(value, items=None, every=self.inner_state(every(value), holder))
         if isinstance(value, Host):
             self.affect("read", holder)
         if isinstance(value, Host | Group | Unknown | Tensor | Made | Instance):
             return replace(value, held=holder)
         return value
+
+    def inner_state(self, value: Value, holder: str) -> Value:
+        """An item of a group in module state; a group within it fills by itself."""
+        if isinstance(value, Group):
+            holder += "[]"
+            value = join(value, self.contents.get(holder, value))
+        return self.from_state(value, holder)
 
     def attribute_of_state(self, holder: str) -> Value:
         """`holder` names an attribute of something that outlives the call."""

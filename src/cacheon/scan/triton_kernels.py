@@ -43,6 +43,32 @@ def stored(node: Definition) -> frozenset[str]:
     return frozenset(seen & set(parameters(node)))
 
 
+def overshoots(node: Definition, call: ast.AST) -> bool:
+    """Whether a launch has a block more than fits (`n // BLOCK + 1`), of a kernel that
+    stores without a mask."""
+    match call:
+        case ast.Call(func=ast.Subscript(slice=grid)):
+            parts = list(ast.walk(grid))
+        case _:
+            parts = []
+    one_more = any(
+        isinstance(part, ast.BinOp)
+        and isinstance(part.op, ast.Add)
+        and isinstance(part.left, ast.BinOp)
+        and isinstance(part.left.op, ast.FloorDiv)
+        and ast.unparse(part.right) == "1"
+        for part in parts
+    )
+    return one_more and any(map(_stores_all, ast.walk(node)))
+
+
+def _stores_all(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(attr="store"), args=[_, _], keywords=keywords):
+            return all(keyword.arg not in ("mask", "boundary_check") for keyword in keywords)
+    return False
+
+
 def _terms(value: ast.expr) -> set[str]:
     """The names that a pointer is the sum of. What is loaded is no term: it is an offset."""
     match value:

@@ -34,9 +34,13 @@ def strike(pids, number=signal.SIGKILL):
         os.kill(pid, number)
     time.sleep(1000)
 
+def beside(name):
+    '''A file outside the snapshot, which must stay as it is.'''
+    return Path(__file__).parents[2] / f"{Path(__file__).parents[1].name}.{name}"
+
 def once(name="mark"):
     '''Whether this is the first time in this bundle.'''
-    mark = Path(__file__).parent / name
+    mark = beside(name)
     if mark.exists():
         return False
     mark.write_text("")
@@ -45,7 +49,7 @@ def once(name="mark"):
 def stray():
     '''A process that leaves the session and lives on; its number stands in `stray`.'''
     child = subprocess.Popen(["sleep", "1000"], start_new_session=True)
-    (Path(__file__).parent / "stray").write_text(f"{child.pid}\\n")
+    beside("stray").write_text(f"{child.pid}\\n")
 """
 
 

@@ -1,6 +1,7 @@
 """Whole examinations on a CPU, by candidates that fight the examination itself."""
 
 import os
+import resource
 import signal
 import threading
 import time
@@ -14,6 +15,7 @@ from tests.engine.host.bundles import HONEST, SEED, request
 from tests.engine.host.guests import alive, gone, litter, number_in
 
 from cacheon.engine.host import examination as under_test
+from cacheon.engine.host import guarding
 from cacheon.engine.host.examination import Examination
 from cacheon.engine.outcome import CaseRow, VariantOutcome
 from cacheon.engine.request import Budget, Isolation, RunSettings
@@ -122,7 +124,7 @@ def test_a_candidate_that_strikes_down_the_examination_fails(
     assert row.findings[0].rule == "CG905"
     assert row.findings[0].message == f"{words}, twice, and not with the control"
     if "stray" in top:
-        assert gone(number_in(tmp_path / "bad" / "kernels" / "stray"))
+        assert gone(number_in(tmp_path / "bad.stray"))
     # Others are examined as if nothing had been.
     assert passes(examination.examine(request(tmp_path / "good")))
 
@@ -195,13 +197,86 @@ def test_without_a_control_nothing_is_decided(examination: Examination, tmp_path
         examination.examine(msgspec.structs.replace(asked, control=None))
 
 
-def test_a_grader_that_the_kernel_killed_for_memory_is_nobodys_fault(
+def test_memory_that_runs_out_with_the_candidate_only_is_its_fault(
     examination: Examination, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kills = iter(range(100))
     monkeypatch.setattr(under_test, "killed_for_memory", lambda: next(kills))
-    with pytest.raises(InfrastructureError, match="died by signal 9"):
-        examination.examine(request(tmp_path / "a", top="strike(kin())", graph=False))
+    row = only(examination.examine(request(tmp_path / "a", top="strike(kin())", graph=False)))
+    assert (row.status, row.findings[0].rule) == ("fail", "CG905")
+    assert "died by signal 9; memory ran out, twice" in row.findings[0].message
+
+
+# --- whatever way it is lost ---------------------------------------------------------------------
+
+LIMIT = "import resource\nresource.prlimit({}, resource.RLIMIT_NOFILE, (3, 3))\n"
+LOSSES = {
+    "a grader that can open nothing": (
+        "import resource\n[resource.prlimit(pid, resource.RLIMIT_AS, (1, 1)) for pid in kin()]\n"
+        "[resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, 3)) for pid in kin()]\n"
+        "raise ValueError\n"
+    ),
+    "a fork server that can open nothing": LIMIT.format("os.getppid()") + "os._exit(1)\n",
+    "a fork server that can allocate nothing": (
+        "import resource\nresource.prlimit(os.getppid(), resource.RLIMIT_AS, (1, 1))\nos._exit(1)\n"
+    ),
+    "no directory, and no grader": (
+        "import shutil\nshutil.rmtree(Path(os.environ['TRITON_CACHE_DIR']).parents[1])\n"
+        "strike(kin())\n"
+    ),
+    "an excuse": (
+        "import cacheon.engine.worker.backends.recording as r\n"
+        "exec(compile('def fail(): raise RuntimeError', r.__path__[0] + '/recorder.py', 'exec'))\n"
+        "fail()\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_losing_pays_in_no_way(examination: Examination, tmp_path: Path, loss: str) -> None:
+    outcome = examination.examine(request(tmp_path / "bad", top=LOSSES[loss], graph=False))
+    assert (outcome.word, only(outcome).status) == ("FAIL", "fail"), outcome
+    assert passes(examination.examine(request(tmp_path / "good")))
+
+
+def test_limits_of_the_host_are_seen_and_set_back(examination: Examination, tmp_path: Path) -> None:
+    before = guarding.limits()
+
+    def lower(_: object) -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 40, before[resource.RLIMIT_FSIZE][1]))
+
+    examination.watch = lower
+    row = only(examination.examine(request(tmp_path / "bad", graph=False)))
+    examination.watch = under_test._nobody
+    assert (row.status, row.findings[0].rule) == ("fail", "CG905")
+    assert row.findings[0].message == "the limits of the host's process were changed"
+    assert guarding.limits() == before
+    assert passes(examination.examine(request(tmp_path / "good")))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "Path(__file__).write_text('')",
+        "Path(__file__).with_name('more.py').write_text('')",
+        "Path(__file__).chmod(0o777)",
+        "Path(__file__).unlink()",
+    ],
+)
+def test_a_snapshot_that_is_changed_condemns(
+    examination: Examination, tmp_path: Path, change: str
+) -> None:
+    row = only(examination.examine(request(tmp_path / "bad", top=change, graph=False)))
+    assert (row.status, row.findings[0].rule) == ("fail", "CG905")
+    assert row.findings[0].message == "the snapshot was changed"
+
+
+def test_a_directory_that_an_earlier_candidate_removed_is_made_anew(
+    examination: Examination, tmp_path: Path
+) -> None:
+    top = "import shutil\nshutil.rmtree(Path(os.environ['TRITON_CACHE_DIR']).parents[1], True)\n"
+    assert passes(examination.examine(request(tmp_path / "a", top=top)))
+    assert passes(examination.examine(request(tmp_path / "b")))
 
 
 def test_a_grader_that_dies_with_no_candidate_near_is_nobodys_fault(

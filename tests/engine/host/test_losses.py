@@ -44,27 +44,24 @@ def test_how_a_grader_ended(ended: Ended, stopped: bool, end: End) -> None:
 
 
 @pytest.mark.parametrize(
-    ("end", "inline", "out_of_memory", "rule"),
+    ("end", "inline", "rule"),
     [
-        (End("", signal=9), False, False, "CG905"),
-        (End("", signal=11), False, False, "CG905"),
-        (End("", signal=signal.SIGSTOP), False, False, "CG905"),
-        # The kernel kills for want of memory by SIGKILL, and by nothing else.
-        (End("", signal=9), False, True, ""),
-        (End("", signal=11), False, True, "CG905"),
-        # We killed it, or it left, which only its own code can make it do.
-        (End("it had to be killed"), False, False, ""),
-        (End("", status=70), False, False, ""),
-        (NOT_THERE, False, False, ""),
+        (End("", signal=9), False, "CG905"),
+        (End("", signal=11), False, "CG905"),
+        (End("", signal=signal.SIGSTOP), False, "CG905"),
+        # Limits that are set from outside make it leave, or be silent and be killed by us.
+        (End("it had to be killed"), False, "CG905"),
+        (End("", status=70), False, "CG905"),
+        (NOT_THERE, False, "CG905"),
         # Inline the candidate is in it.
-        (End("", signal=11), True, False, "CG901"),
-        (End("", signal=9), True, True, ""),
-        (End("", status=0), True, False, "CG902"),
-        (End("it had to be killed"), True, False, ""),
+        (End("", signal=11), True, "CG901"),
+        (End("", signal=9), True, "CG901"),
+        (End("", status=0), True, "CG902"),
+        (End("it had to be killed"), True, "CG905"),
     ],
 )
-def test_which_rule_was_broken(end: End, inline: bool, out_of_memory: bool, rule: str) -> None:
-    assert rule_of(end, inline=inline, out_of_memory=out_of_memory) == rule
+def test_which_rule_was_broken(end: End, inline: bool, rule: str) -> None:
+    assert rule_of(end, inline=inline) == rule
 
 
 def test_what_the_kernel_killed_for_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -200,6 +200,23 @@ def test_privileges_are_given_up_for_good() -> None:
     over(process)
 
 
+def test_limits_of_others_are_left_alone() -> None:
+    process = started(
+        "import resource\n"
+        "processes.give_up_privileges()\n"
+        "processes.leave_limits_of_others_alone()\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (50, 60))\n"
+        "print(resource.prlimit(0, resource.RLIMIT_NOFILE), flush=True)\n"
+        "try:\n"
+        "    resource.prlimit(os.getppid(), resource.RLIMIT_CORE, (0, 0))\n"
+        "except PermissionError:\n"
+        "    print('refused', flush=True)\n"
+    )
+    assert said(process) == "(50, 60)"
+    assert said(process) == "refused"
+    assert over(process) == 0
+
+
 def test_one_without_privileges_reaches_into_none_that_hides() -> None:
     hidden = started("processes.hide_memory()\nprint('up', flush=True)\nsys.stdin.read()\n")
     assert said(hidden) == "up"

@@ -14,7 +14,7 @@ import pytest
 from tests.engine.course.runs import python_path
 from tests.engine.host.guests import PATIENCE, alive, gone, number_in, put_away
 
-from cacheon.engine.host.orders import AnyAnswer, AnyOrder, Fork, Forked, Ready, Sweep, Swept
+from cacheon.engine.host.orders import AnyAnswer, AnyOrder, Fork, Forked, Leave, Ready, Sweep, Swept
 from cacheon.engine.host.zygote import Zygote
 from cacheon.engine.protocol import TRUSTED_FRAME, Closed, Garbled, Wire
 
@@ -85,6 +85,17 @@ def test_it_serves_until_the_host_is_gone(server: Server, tmp_path: Path) -> Non
     assert server.process.returncode == 0
     assert gone(pid, 0.0)
     assert not (tmp_path / "directory").exists()
+    sock.close()
+    os.close(reading)
+
+
+def test_it_removes_nothing_where_the_host_goes_on(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "directory").mkdir()
+    pid, sock, reading = server.fork()
+    server.wire.send(Leave())
+    assert server.process.wait(PATIENCE) == 0
+    assert gone(pid, 0.0)
+    assert (tmp_path / "directory").exists()
     sock.close()
     os.close(reading)
 
@@ -181,7 +192,7 @@ from tests.engine.host.test_ends import PRELUDE, STRAYS
 from cacheon.engine.host.supervisor import Supervisor
 
 root, directory = Path(sys.argv[1]), sys.argv[2]
-supervisor = Supervisor("cpu", directory)
+supervisor = Supervisor("cpu", directory, directory + ".also")
 guest = Guest(supervisor, root)
 guest.load(PRELUDE + STRAYS["a daemon"])
 grader = supervisor.fork("grader")
@@ -195,6 +206,8 @@ def test_nothing_outlives_a_host_that_is_killed(tmp_path: Path, number: signal.S
     root, directory = tmp_path / "bundle", tmp_path / "directory"
     root.mkdir()
     (directory / "caches").mkdir(parents=True)
+    also = tmp_path / "directory.also"
+    also.mkdir()
     host = subprocess.Popen(
         [sys.executable, "-c", HOST, str(root), str(directory)],
         stdin=subprocess.PIPE,
@@ -216,9 +229,10 @@ def test_nothing_outlives_a_host_that_is_killed(tmp_path: Path, number: signal.S
         host.communicate(timeout=PATIENCE)
         assert all(gone(pid) for pid in pids)
         deadline = time.monotonic() + 5.0
-        while directory.exists() and time.monotonic() < deadline:
+        while (directory.exists() or also.exists()) and time.monotonic() < deadline:
             time.sleep(0.01)
         assert not directory.exists()
+        assert not also.exists()
     finally:
         put_away(*pids)
 

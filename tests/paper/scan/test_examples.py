@@ -15,6 +15,7 @@ PUBLIC = ROOT / "tests" / "bundles" / "public"
 
 SEEN: dict[str, list[tuple[str, int]]] = {
     "accumulator_cleared_once": [("CG304", 14)],
+    "borrows_other_inputs": [("CG202", 14)],
     "cpu_round_trip": [("CG102", 7), ("CG102", 8)],
     "default_stream_launch": [("CG401", 7)],
     "endless_print": [("CG104", 7)],
@@ -47,18 +48,17 @@ SEEN: dict[str, list[tuple[str, int]]] = {
     "synchronizes": [("CG105", 9)],
     "unjoined_side_stream": [("CG401", 13)],
     "weight_cached_once": [("CG301", 9)],
+    "writes_past_the_end": [("CG204", 20)],
 }
 """Example → rule and line of each finding."""
 
 UNSEEN = {
-    "borrows_other_inputs": "which input the scratch belongs to hangs on the calls before",
     "decode_length_off_by_one": "one comparison is another than the contract's",
     "null_write": "where a pointer leads",
     "one_wrong_head": "the arithmetic of one head",
     "raises_in_prepare": "whether the shape fits",
     "sdpa_mask_off_by_one": "one number is another than the contract's",
     "tail_not_written": "whether the tile divides the width",
-    "writes_past_the_end": "whether the block divides the output",
 }
 """Broken examples whose fault only a run shows, and what hides it."""
 

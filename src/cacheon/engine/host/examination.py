@@ -8,31 +8,33 @@ import contextlib
 import select
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
 import msgspec
 
 from cacheon.engine import processes
+from cacheon.engine.host.believing import disbelieved
+from cacheon.engine.host.guarding import Guard
 from cacheon.engine.host.losses import (
     NOT_THERE,
     End,
     Fallen,
+    Tampered,
     condemned,
     end_of,
     killed_for_memory,
     rule_of,
+    undecided,
 )
 from cacheon.engine.host.orders import Role
+from cacheon.engine.host.seats import Lost, Seat
 from cacheon.engine.host.supervisor import GRACE, Child, Supervisor
 from cacheon.engine.joining import joined
 from cacheon.engine.outcome import ORDERS, Stage, VariantOutcome
 from cacheon.engine.protocol import (
-    TRUSTED_FRAME,
     AnyAsk,
-    AnyTell,
-    Begin,
     Closed,
     EndWorker,
     Examine,
@@ -48,7 +50,6 @@ from cacheon.engine.protocol import (
     Told,
     TooSlow,
     WantQuiet,
-    Wire,
 )
 from cacheon.engine.request import DeviceFacts, Progress, RunSettings, VariantRequest
 from cacheon.records.errors import DeviceMissing, InfrastructureError
@@ -56,46 +57,24 @@ from cacheon.records.errors import DeviceMissing, InfrastructureError
 _COMES_UP = 10.0
 """Seconds for a worker that is started ahead, before others go on without it."""
 
-GraderWire = Wire[AnyTell, AnyAsk]
-
 
 def _nobody(_: Progress) -> None:
     """Nobody watches."""
 
 
-class Lost(Exception):
-    """A grader that can answer no more."""
-
-    def __init__(self, seat: "Seat", why: str = "") -> None:
-        super().__init__(why)
-        self.seat, self.why = seat, why
-
-
-class Seat:
-    """A grader, and how far it is with the variant before it."""
-
-    def __init__(self, child: Child, settings: RunSettings) -> None:
-        self.child = child
-        self.wire: GraderWire = Wire(child.sock, AnyAsk, limit=TRUSTED_FRAME)
-        self.clear()
-        with contextlib.suppress(Closed):
-            # One that is gone already is met when it should answer.
-            self.wire.send(Begin(settings=settings))
-
-    def clear(self) -> None:
-        """Nothing is before it."""
-        self.outcome: VariantOutcome | None = None
-        self.wants_quiet = False
-        self.done = 0
-
-
 class Examination:
     """Owns zygote and grader for all bundles of a command.
 
-    Use it as a context manager: on leaving it, every process that it started is gone."""
+    Use it as a context manager: on leaving it, every process that it started is gone.
+    Where this process is killed, its own directory is removed all the same, and `also`."""
 
-    def __init__(self, settings: RunSettings, watch: Callable[[Progress], None] = _nobody) -> None:
-        self.settings, self.watch = settings, watch
+    def __init__(
+        self,
+        settings: RunSettings,
+        watch: Callable[[Progress], None] = _nobody,
+        also: Sequence[Path] = (),
+    ) -> None:
+        self.settings, self.watch, self.also = settings, watch, tuple(also)
         self._supervisor: Supervisor | None = None
         self._seats: list[Seat] = []
         self._facts: Facts | None = None
@@ -105,10 +84,10 @@ class Examination:
         """Whether a worker, and so perhaps a candidate, is there in this attempt."""
         self.side_by_side = settings.device == "cuda" and settings.isolation == "process"
         self._directory = ""
+        self._guard: Guard | None = None
         self._was_dumpable = True
 
     def __enter__(self) -> "Examination":
-        self._directory = tempfile.mkdtemp(prefix="cacheon-")
         self._was_dumpable = processes.set_dumpable(False)
         try:
             self._start()
@@ -124,14 +103,10 @@ class Examination:
         traceback: TracebackType | None,
     ) -> None:
         try:
-            for seat in self._seats:
-                with contextlib.suppress(Closed):
-                    seat.wire.send(Finish())
+            self._dismiss_graders()
             self._drop_graders()
         finally:
-            if self._supervisor is not None:
-                self._supervisor.close()
-            shutil.rmtree(self._directory, ignore_errors=True)
+            self._shut()
             processes.set_dumpable(self._was_dumpable)
 
     def facts(self) -> DeviceFacts:
@@ -171,42 +146,70 @@ class Examination:
     def examine(self, request: VariantRequest, *, last: bool = False) -> VariantOutcome:
         """Examine one variant. `last`: none follows, and nothing is made ready for it.
         Raises InfrastructureError where a grader is lost and nobody can be blamed."""
+        self._guard = Guard(Path(request.candidate.root))
         try:
-            outcome = self._once(request, last)
-            trouble = [row.infrastructure for row in outcome.rows if row.status == "incomplete"]
-            if not self.side_by_side or not trouble or request.ranks > 1:
-                return outcome
-            # Side by side one order's candidate can disturb the other order's workers, and
-            # two orders need twice the memory: losing so must not pay as no decision.
-            outcome = self._once(request, last, in_turn=True)
-            note = f"the orders were walked in turn: side by side, {trouble[0]}"
-            return msgspec.structs.replace(outcome, notes=(*outcome.notes, note))
+            return self._settled(request, last)
+        except Tampered as tampered:
+            return condemned(request, self.settings, tampered)
+        finally:
+            self._guard = None
+
+    def _settled(self, request: VariantRequest, last: bool) -> VariantOutcome:
+        """What comes of a variant, however often the examination is lost with it."""
+        try:
+            return self._once(request, last)
+        except Tampered:
+            raise
         except Fallen as fallen:
-            if not fallen.struck or request.control is None:
+            first = fallen
+        if self.side_by_side and request.ranks == 1 and first.outcome is not None:
+            # Side by side one order's candidate can disturb the other order's workers, and
+            # two orders need twice the memory.
+            try:
+                outcome = self._once(request, last, in_turn=True)
+            except Tampered:
                 raise
-            first = fallen.message
+            except Fallen as fallen:
+                first = fallen
+            else:
+                return _noted(
+                    outcome,
+                    f"the orders were walked in turn: side by side, {first.message}",
+                )
+        if not first.struck or request.control is None:
+            return _given_up(first, first.message)
+        control = msgspec.structs.replace(request, candidate=request.control, control=None)
         try:
-            control = msgspec.structs.replace(request, candidate=request.control, control=None)
-            self._once(control, last)
+            stood = self._once(control, last)
+        except Tampered:
+            raise
         except InfrastructureError as error:
-            message = f"{first}; the control was lost too: {error.message}"
-            raise InfrastructureError(message) from error
+            return _given_up(first, f"{first.message}; the control was lost too: {error.message}")
+        if stood.word == "FAIL":
+            return _given_up(first, f"{first.message}; the control fails too")
+        self._renew()
         try:
             outcome = self._once(request, last)
+        except Tampered:
+            raise
         except Fallen as fallen:
             if not fallen.struck:
                 raise
             return condemned(request, self.settings, fallen)
-        notes = (*outcome.notes, f"{first}, once and not again")
-        return msgspec.structs.replace(outcome, notes=notes)
+        return _noted(outcome, f"{first.message}, once and not again")
 
     def _once(
         self, request: VariantRequest, last: bool, *, in_turn: bool = False
     ) -> VariantOutcome:
+        """One walk of all that was asked for. Raises Fallen where that decides nothing;
+        there is a fresh fork server then."""
         memory_kills = killed_for_memory()
         caches, seed = "", self.settings.seed
         self._handed_out = False
         try:
+            if not Path(self._directory).is_dir():
+                # An earlier candidate removed it.
+                self._shut()
             self.facts()
             # Two groups that spin on the same GPUs would take turns, a time slice each.
             in_turn |= request.ranks > 1
@@ -214,18 +217,29 @@ class Examination:
             shares = [ORDERS] if len(seats) == 1 else [(order,) for order in ORDERS]
             caches = tempfile.mkdtemp(prefix="caches-", dir=self._directory)
             for seat, share in zip(seats, shares, strict=True):
-                seat.clear()
+                seat.clear(share)
                 seat.wire.send(Examine(request=request, caches=caches, seed=seed, orders=share))
+            self._handed_out = self.settings.isolation == "inline"
             self._last = last
             self._serve(seats, request)
+            self._must_be_untouched()
             outcome = joined([seat.outcome for seat in seats if seat.outcome is not None])
-            return msgspec.structs.replace(outcome, compilers=compilers_in(Path(caches)))
-        except (Lost, Closed, InfrastructureError) as error:
+            outcome = msgspec.structs.replace(outcome, compilers=compilers_in(Path(caches)))
+            if reason := undecided(outcome):
+                raise Fallen(reason, outcome=outcome)
+        except (Lost, Closed, InfrastructureError, OSError) as error:
             raise self._fallen(error, memory_kills) from error
+        else:
+            return outcome
         finally:
             self._end_workers()
             if caches:
                 shutil.rmtree(caches, ignore_errors=True)
+
+    def _must_be_untouched(self) -> None:
+        """Raises Tampered where the candidate changed what it must leave alone."""
+        if self._guard is not None and (what := self._guard.changed()):
+            raise Tampered(what, rule="CG905", stage=self._stage())
 
     # --- the graders' wishes ---------------------------------------------------------------
 
@@ -244,6 +258,7 @@ class Examination:
         supervisor, root = self._running(), str(Path(request.candidate.root))
         match said:
             case SpawnWorker():
+                self._must_be_untouched()
                 child = self._spare(said.device) or supervisor.fork("worker", said.device)
                 self._handed_out = True
                 seat.wire.send(Spawned(worker=child.pid), (child.sock.fileno(),))
@@ -264,12 +279,22 @@ class Examination:
                 total = len(seats) * said.progress.total
                 self.watch(msgspec.structs.replace(said.progress, done=done, total=total))
             case Examined():
-                seat.outcome = msgspec.msgpack.decode(said.outcome, type=VariantOutcome)
+                seat.outcome = self._believed(seat, said.outcome, request)
             case Facts():
                 if said.error:
                     raise InfrastructureError(f"a second grader has no device: {said.error}")
             case _:
                 raise InfrastructureError(f"the grader said {type(said).__name__}")
+
+    def _believed(self, seat: Seat, said: bytes, request: VariantRequest) -> VariantOutcome:
+        """Raises Lost where it is no answer to the request."""
+        try:
+            outcome = msgspec.msgpack.decode(said, type=VariantOutcome)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise Lost(seat, f"it said no outcome: {str(error)[:200]}; ") from error
+        if why := disbelieved(outcome, request, self.settings, seat.orders):
+            raise Lost(seat, f"it answered another request: {why}; ")
+        return outcome
 
     def _next(self, seats: list[Seat]) -> tuple[Seat, AnyAsk]:
         """The next wish of any of these graders. Raises Lost where one is gone,
@@ -291,34 +316,83 @@ class Examination:
 
     # --- losses ------------------------------------------------------------------------------
 
+    def _stage(self) -> Stage:
+        return "warmup" if any(seat.done for seat in self._seats) else "load"
+
     def _fallen(self, error: Exception, memory_kills: int) -> Fallen:
-        """End what is left of the graders, and the zygote where it serves no more; what
-        fell, and whether a candidate may have struck it."""
+        """End what is left, and begin with a fresh fork server; what fell, and which rule
+        a candidate that was near broke if it brought that about."""
         inline = self.settings.isolation == "inline"
-        stage: Stage = "warmup" if any(seat.done for seat in self._seats) else "load"
-        end = self._drop_graders(error.seat if isinstance(error, Lost) else None)
-        server = self._running().fell()
-        if server is not None:
+        stage = self._stage()
+        if self._handed_out and self._guard is not None and not isinstance(error, Tampered):
+            try:
+                self._must_be_untouched()
+            except Tampered as tampered:
+                error = tampered
+        end, server = self._end_of(error)
+        self._renew()
+        if isinstance(error, Tampered):
+            return error
+        outcome = error.outcome if isinstance(error, Fallen) else None
+        if outcome is not None or (isinstance(error, InfrastructureError) and server is None):
+            message = str(error)
+        elif server is not None:
             message = f"the fork server was lost: {server.how}"
-            self._running().close()
-            self._start()
-        elif isinstance(error, InfrastructureError):
-            return Fallen(error.message)
+        elif isinstance(error, OSError):
+            message = f"the host could not go on: {error.strerror}"
         else:
             why = error.why if isinstance(error, Lost) else ""
             message = f"the grader was lost: {why}{end.how}"
-        out_of_memory = killed_for_memory() > memory_kills
-        rule = rule_of(server or end, inline=inline, out_of_memory=out_of_memory)
-        return Fallen(message, rule=rule if inline or self._handed_out else "", stage=stage)
+        if killed_for_memory() > memory_kills:
+            message = f"{message}; memory ran out"
+        rule = rule_of(server or end, inline=inline) if self._handed_out else ""
+        return Fallen(message, rule=rule, stage=stage, outcome=outcome)
+
+    def _end_of(self, error: Exception) -> tuple[End, End | None]:
+        """How the grader ended that was lost, and the fork server where it serves no more."""
+        if self._supervisor is None:
+            return NOT_THERE, None
+        if isinstance(error, Fallen) and error.outcome is not None:
+            self._dismiss_graders()
+        try:
+            end = self._drop_graders(error.seat if isinstance(error, Lost) else None)
+            return end, self._supervisor.fell()
+        except OSError as trouble:
+            # Not even the process table can be read.
+            return End(f"nobody saw how: {trouble.strerror}"), None
 
     # --- processes ---------------------------------------------------------------------------
 
     def _start(self) -> None:
-        """A zygote, and nobody forked from it yet."""
+        """A zygote with a directory of its own, and nobody forked from it yet."""
         self._seats, self._spares, self._facts = [], [], None
-        # One that had to be given up may have removed it as it left.
-        Path(self._directory).mkdir(mode=0o700, exist_ok=True)
-        self._supervisor = Supervisor(self.settings.device, self._directory)
+        self._directory = tempfile.mkdtemp(prefix="cacheon-")
+        self._supervisor = Supervisor(
+            self.settings.device, self._directory, *(str(path) for path in self.also)
+        )
+
+    def _shut(self) -> None:
+        """End the zygote with everybody that it forked."""
+        supervisor, self._supervisor = self._supervisor, None
+        for seat in self._seats:
+            seat.wire.close()
+        self._seats, self._spares = [], []
+        try:
+            if supervisor is not None:
+                supervisor.close()
+        finally:
+            if self._directory:
+                shutil.rmtree(self._directory, ignore_errors=True)
+            self._directory = ""
+
+    def _renew(self) -> None:
+        """Nothing that a candidate could have changed in the zygote stays. Where no other
+        can be started now, that is met when the next one is needed."""
+        if self._supervisor is not None and self._supervisor.is_fresh():
+            return
+        self._shut()
+        with contextlib.suppress(OSError):
+            self._start()
 
     def _running(self) -> Supervisor:
         if self._supervisor is None:
@@ -328,9 +402,10 @@ class Examination:
     def _taken(self) -> list[Seat]:
         """The graders, started where they are not there."""
         if not self._seats:
-            if self._running().fell() is not None:
-                self._running().close()
+            if self._supervisor is None:
                 self._start()
+            elif self._supervisor.fell() is not None:
+                self._renew()
             supervisor = self._running()
             if "torch" in supervisor.ready().missing:
                 raise DeviceMissing(
@@ -357,6 +432,12 @@ class Examination:
         for child in self._spares:
             select.select([child.sock], [], [], _COMES_UP)
 
+    def _dismiss_graders(self) -> None:
+        """Tell them to leave by themselves."""
+        for seat in self._seats:
+            with contextlib.suppress(Closed):
+                seat.wire.send(Finish())
+
     def _drop_graders(self, culprit: Seat | None = None) -> End:
         """End the graders; the next examination gets fresh ones. How the culprit, or else
         the first, ended."""
@@ -377,8 +458,10 @@ class Examination:
 
     def _guests(self) -> list[int]:
         """The workers that were handed out."""
+        if self._supervisor is None:
+            return []
         own = {child.pid for child in (*self._spares, *(seat.child for seat in self._seats))}
-        return [pid for pid in self._running().children if pid not in own]
+        return [pid for pid in self._supervisor.children if pid not in own]
 
     def _spare(self, device: int = 0) -> Child | None:
         """A worker that was started ahead and still lives: a candidate of the other order
@@ -394,6 +477,18 @@ class Examination:
         for pid in self._guests():
             with contextlib.suppress(InfrastructureError):
                 self._running().end(pid)
+
+
+def _noted(outcome: VariantOutcome, note: str) -> VariantOutcome:
+    return msgspec.structs.replace(outcome, notes=(*outcome.notes, note))
+
+
+def _given_up(first: Fallen, message: str) -> VariantOutcome:
+    """Nobody can be blamed: what was said all the same. Raises InfrastructureError where
+    nothing was."""
+    if first.outcome is None:
+        raise InfrastructureError(message) from first
+    return first.outcome if message == first.message else _noted(first.outcome, message)
 
 
 def compilers_in(caches: Path) -> tuple[str, ...]:

@@ -1,9 +1,10 @@
 """The examination itself was lost: how, and whose fault that is.
 
-A process of the same user can kill the grader, or the fork server and with it everybody.
-Losing must not pay as no decision: where a signal came that neither we nor the kernel
-sent, while a candidate was near, the control is examined alone and then the candidate
-again; where only the candidate brings it about, it is the candidate's failure.
+A process of the same user can kill the grader, the fork server and with it everybody, take
+from any of them what they need to go on, or bring about that nothing is decided. Losing
+must not pay as no decision: whatever was lost while a candidate was near, the control is
+examined alone and then the candidate again, each from a fresh fork server; where only the
+candidate brings it about, it is the candidate's failure.
 """
 
 import signal
@@ -20,17 +21,28 @@ _VMSTAT = Path("/proc/vmstat")
 
 
 class Fallen(InfrastructureError):
-    """A process of the examination's own ended. `struck`: by a signal of somebody else's
-    (or, in the inline form, in whatever way), while a candidate was near. `stage`: how far
-    the candidate had come, as far as the host knows."""
+    """A step of the examination was lost. `rule`: the one that a candidate broke if it
+    brought this about, empty where none was near. `stage`: how far the candidate had come,
+    as far as the host knows. `outcome`: what was said, where it decides nothing."""
 
-    def __init__(self, message: str, *, rule: str = "", stage: Stage = "load") -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        rule: str = "",
+        stage: Stage = "load",
+        outcome: VariantOutcome | None = None,
+    ) -> None:
         super().__init__(message)
-        self.rule, self.stage = rule, stage
+        self.rule, self.stage, self.outcome = rule, stage, outcome
 
     @property
     def struck(self) -> bool:
         return bool(self.rule)
+
+
+class Tampered(Fallen):
+    """The candidate changed what it must leave alone: seen once is enough."""
 
 
 class End(NamedTuple):
@@ -58,14 +70,20 @@ def end_of(ended: Ended, *, stopped: bool) -> End:
     return End(f"it left with status {ended.status}{said}", status=ended.status)
 
 
-def rule_of(end: End, *, inline: bool, out_of_memory: bool) -> str:
-    """The rule that a candidate broke if it brought this end about; empty where nobody
-    would say so. In the inline form the process that ended is the candidate's own too."""
-    if end.signal == signal.SIGKILL and out_of_memory:
+def rule_of(end: End, *, inline: bool) -> str:
+    """The rule that a candidate broke if it brought this end about. In the inline form the
+    process that ended is the candidate's own too."""
+    if inline and end.signal >= 0:
+        return "CG901"
+    return "CG902" if inline and end.status >= 0 else "CG905"
+
+
+def undecided(outcome: VariantOutcome) -> str:
+    """Why an outcome decides nothing; empty where it decides, or where only a GPU could."""
+    if outcome.word != "NO_DECISION" or outcome.rehearsal == "needs-cuda":
         return ""
-    if end.signal >= 0:
-        return "CG901" if inline else "CG905"
-    return "CG902" if inline and end.status >= 0 else ""
+    reasons = (row.infrastructure for row in outcome.rows if row.status == "incomplete")
+    return next((reason for reason in reasons if reason), "a case is incomplete")
 
 
 def killed_for_memory() -> int:
@@ -79,8 +97,10 @@ def killed_for_memory() -> int:
 
 def condemned(request: VariantRequest, settings: RunSettings, fallen: Fallen) -> VariantOutcome:
     """Every applicable case fails: the examination fell twice with this candidate, and
-    stood with the control."""
-    message = f"{fallen.message}, twice, and not with the control"
+    stood with the control; or the candidate was seen to tamper with it."""
+    message = fallen.message
+    if not isinstance(fallen, Tampered):
+        message = f"{message}, twice, and not with the control"
     finding = Finding(rule=fallen.rule, stage=fallen.stage, message=message)
     rows = tuple(
         CaseRow(

@@ -25,6 +25,10 @@ class Sweep(Order, tag="sweep"):
     pid: int
 
 
+class Leave(Order, tag="leave"):
+    """End everybody and leave: the host goes on without this zygote. Not answered."""
+
+
 class Answer(Record, tag_field="answer"):
     """What the zygote says."""
 
@@ -49,5 +53,5 @@ class Swept(Answer, tag="swept"):
     strays: int
 
 
-AnyOrder = Fork | Sweep
+AnyOrder = Fork | Sweep | Leave
 AnyAnswer = Ready | Forked | Swept

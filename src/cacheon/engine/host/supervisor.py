@@ -19,7 +19,17 @@ from pathlib import Path
 from cacheon.bundle.tree import read_file
 from cacheon.engine import processes
 from cacheon.engine.host.losses import End
-from cacheon.engine.host.orders import AnyAnswer, AnyOrder, Fork, Forked, Ready, Role, Sweep, Swept
+from cacheon.engine.host.orders import (
+    AnyAnswer,
+    AnyOrder,
+    Fork,
+    Forked,
+    Leave,
+    Ready,
+    Role,
+    Sweep,
+    Swept,
+)
 from cacheon.engine.protocol import (
     TRUSTED_FRAME,
     AnyAsk,
@@ -90,10 +100,9 @@ class Child:
 class Supervisor:
     """Owns the zygote. Close it, or nothing that it started ends.
 
-    `directory`, where one is given, is removed when everything has ended, also where this
-    process is killed."""
+    `directories` are removed by the zygote where this process is killed."""
 
-    def __init__(self, device: str, directory: str = "") -> None:
+    def __init__(self, device: str, *directories: str) -> None:
         # Should the zygote be killed, what it would have swept comes to this process.
         processes.become_subreaper()
         self._strangers = set(processes.children(os.getpid()))
@@ -112,7 +121,7 @@ class Supervisor:
                 "cacheon.engine.host.zygote",
                 str(descriptor),
                 device,
-                directory,
+                *directories,
             ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -147,7 +156,12 @@ class Supervisor:
         InfrastructureError."""
         self.ready()
         ours, theirs = socket.socketpair()
-        reading, writing = os.pipe()
+        try:
+            reading, writing = os.pipe()
+        except OSError:
+            ours.close()
+            theirs.close()
+            raise
         child = Child(0, Output(reading), ours)
         try:
             answer = self._ask(Fork(role=role, device=device), (theirs.fileno(), writing))
@@ -236,14 +250,41 @@ class Supervisor:
             if ready:
                 return ready
 
+    def is_fresh(self) -> bool:
+        """Whether nothing was forked yet, and it serves."""
+        return not self._has_forked and self.fell() is None
+
     def close(self) -> None:
         """End every child and the zygote itself."""
-        for pid in list(self.children):
-            with contextlib.suppress(InfrastructureError):
-                self.end(pid, grace=0.0)
-        self.wire.close()
-        if processes.is_stopped(self.process.pid):
+        known = list(self.children)
+        try:
+            for pid in known:
+                with contextlib.suppress(InfrastructureError):
+                    self.end(pid, grace=0.0)
+            self._close()
+        except OSError:
+            # This process can open nothing more, not even the process table: who is known
+            # by number is killed, and with the zygote die its children.
+            for pid in known:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(pid, signal.SIGKILL)
+            for child in self.children.values():
+                child.close()
+            self.children.clear()
+            self.wire.close()
             self.process.kill()
+            self.process.wait()
+            if self.process.stderr is not None:
+                self.process.stderr.close()
+            _servers.discard(self.process.pid)
+
+    def _close(self) -> None:
+        if self._is_silent or processes.is_stopped(self.process.pid):
+            self.process.kill()
+        with contextlib.suppress(Closed):
+            # Without this word it would take this process for gone.
+            self.wire.send(Leave())
+        self.wire.close()
         try:
             self.process.wait(10)
         except subprocess.TimeoutExpired:
@@ -277,6 +318,8 @@ class Supervisor:
 
     def _ask(self, order: AnyOrder, descriptors: tuple[int, ...] = ()) -> AnyAnswer:
         self._has_forked = True
+        if self._is_silent:
+            raise InfrastructureError("the fork server is gone: it answers no more")
         try:
             self.wire.send(order, descriptors)
         except Closed as error:
@@ -291,9 +334,9 @@ class Supervisor:
             self._is_silent = True
             raise InfrastructureError(f"the fork server is gone: {self._last_words()}") from error
         except TooSlow:
+            # An answer that came later would be taken for that to another order: it is
+            # asked nothing more.
             self._is_silent = True
-            # An answer that came later would be taken for that to another order.
-            self.wire.close()
             raise InfrastructureError(f"the fork server says nothing for {seconds:g} s") from None
 
     def _last_words(self) -> str:

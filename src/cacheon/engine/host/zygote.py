@@ -1,6 +1,6 @@
 """The fork server: imports torch and triton once, runs nothing of theirs, forks children.
 
-Started by the host as `python -m cacheon.engine.host.zygote FD DEVICE DIRECTORY`. The standard
+Started by the host as `python -m cacheon.engine.host.zygote FD DEVICE DIRECTORY...`. The standard
 library's forkserver hands its control descriptors to every child and runs `__main__`
 again; this one closes in a child whatever is not that child's own.
 
@@ -21,7 +21,7 @@ import sys
 import time
 
 from cacheon.engine import processes
-from cacheon.engine.host.orders import AnyAnswer, AnyOrder, Fork, Forked, Ready, Swept
+from cacheon.engine.host.orders import AnyAnswer, AnyOrder, Fork, Forked, Leave, Ready, Swept
 from cacheon.engine.protocol import TRUSTED_FRAME, Closed, Wire
 
 _TICK = 0.1
@@ -39,8 +39,9 @@ class Zygote:
         self._pid = os.getpid()
         self._ended_strays = 0
 
-    def serve(self) -> None:
-        """Answer orders until the host is gone; then kill every child."""
+    def serve(self) -> bool:
+        """Answer orders until the host says that it needs this server no more, or is gone;
+        then kill every child. Whether the host is gone."""
         selector = selectors.DefaultSelector()
         selector.register(self.wire.sock, selectors.EVENT_READ)
         try:
@@ -51,10 +52,12 @@ class Zygote:
                 order = self.wire.receive()
                 if isinstance(order, Fork):
                     self._fork(order)
+                elif isinstance(order, Leave):
+                    return False
                 else:
                     self._sweep(order.pid)
         except Closed:
-            pass
+            return True
         finally:
             # In a child nothing here is its own to kill.
             if os.getpid() == self._pid:
@@ -184,6 +187,7 @@ def _become(order: Fork, channel: int, output: int, on_cpu: bool) -> None:
             from cacheon.engine.inline import run as run_inline
 
             processes.give_up_privileges()
+            processes.leave_limits_of_others_alone()
             code = run_inline(sock, on_cpu)
         else:
             from cacheon.engine.worker.main import run as run_worker
@@ -238,7 +242,7 @@ def _freeze() -> None:
 
 
 def main(arguments: list[str]) -> int:
-    descriptor, device, directory = int(arguments[0]), arguments[1], arguments[2]
+    descriptor, device, directories = int(arguments[0]), arguments[1], arguments[2:]
     processes.become_subreaper()
     # Whatever it holds, every later grader is made of.
     processes.hide_memory()
@@ -247,13 +251,12 @@ def main(arguments: list[str]) -> int:
     missing = _import_engine(device)
     try:
         zygote.wire.send(Ready(missing=missing))
-        if "torch" not in missing:
-            zygote.serve()
+        is_left_alone = "torch" not in missing and zygote.serve()
     except Closed:
         # The host left before anything was forked.
-        return 0
-    finally:
-        if directory:
+        is_left_alone = True
+    if is_left_alone:
+        for directory in filter(None, directories):
             # A host that was killed removes nothing.
             shutil.rmtree(directory, ignore_errors=True)
     return 0

@@ -34,6 +34,7 @@ def run(sock: socket.socket, on_cpu: bool, device: int) -> int:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # No candidate of root's reaches into the processes around it.
     processes.give_up_privileges()
+    processes.leave_limits_of_others_alone()
     # A worker that hangs is asked for the line where it does.
     faulthandler.register(signal.SIGUSR1, file=sys.stderr, all_threads=True)
     # Bytecode written beside the snapshot would be executed the next time.

@@ -52,7 +52,7 @@ def detectors() -> dict[type[Event], list[Find]]:
         (outputs.find, (Ended,)),
         (inputs.find, (Wrote,)),
         (parts.find, (Branched, Ended)),
-        (outside.find, (Called,)),
+        (outside.find, (Called, Launched)),
         (retained.find, (Kept,)),
         (stale.find, (Kept,)),
         (capture_branches.find, (Branched,)),

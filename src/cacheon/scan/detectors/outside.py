@@ -2,19 +2,29 @@
 
 from collections.abc import Iterator
 
-from cacheon.scan.detectors.fault import Fault, method
-from cacheon.scan.events import Called, Event
+from cacheon.scan.detectors.fault import Fault
+from cacheon.scan.events import Called, Event, Launched
+from cacheon.scan.values import Value
 
 _FLAT = frozenset({"as_strided", "as_strided_", "untyped_storage", "storage", "set_"})
 
 
 def find(event: Event) -> Iterator[Fault]:
-    root = event.context.root
-    if not isinstance(event, Called) or root.slot is None or not event.operands:
-        return
-    if (method(event) or event.name.removeprefix("torch.")) not in _FLAT:
-        return
-    for output in root.slot.outputs:
-        if output.pitch is not None and output.name in event.operands[0].shares:
+    match event:
+        case Called(operands=[first, *_], name=name) if _last(name) in _FLAT:
+            yield from _flat(event, first)
+        case Launched(overshoots=True, kernel=kernel):
+            message = f"the grid of `{kernel}` goes past the end, and its stores have no mask"
+            yield Fault("CG204", message)
+
+
+def _flat(event: Called, target: Value) -> Iterator[Fault]:
+    slot = event.context.root.slot
+    for output in slot.outputs if slot is not None else ():
+        if output.pitch is not None and output.name in target.shares:
             message = f"`{event.name}` reaches the gaps between the rows of `{output.name}`"
             yield Fault("CG204", message)
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2] if name.startswith(("torch.", "Tensor.")) else ""

@@ -29,4 +29,4 @@ def _identified(key: Value) -> Names:
 
 
 def state(event: Kept) -> str:
-    return event.holder.rpartition(":")[2]
+    return event.holder.rpartition(":")[2].removesuffix("[]")

@@ -1,0 +1,75 @@
+"""What a candidate must leave as it is: its snapshot, and the limits of this process."""
+
+import contextlib
+import hashlib
+import os
+import resource
+import stat
+from pathlib import Path
+
+from cacheon.bundle.tree import MOST_BYTES, MOST_FILES
+
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_KINDS = tuple(getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_"))
+
+Limits = dict[int, tuple[int, int]]
+
+
+class Guard:
+    """Takes note of both, and says later what was changed."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._limits = limits()
+        self._files = fingerprint(root)
+
+    def changed(self) -> str:
+        """What is not as it was; empty where everything is. Limits of this process are
+        set back, where they can be."""
+        if limits() != self._limits:
+            for kind, pair in self._limits.items():
+                # A hard limit is lowered for good where nobody has CAP_SYS_RESOURCE.
+                with contextlib.suppress(OSError, ValueError):
+                    resource.setrlimit(kind, pair)
+            return "the limits of the host's process were changed"
+        if fingerprint(self.root) != self._files:
+            return "the snapshot was changed"
+        return ""
+
+
+def limits() -> Limits:
+    """Soft and hard limits of this process, by kind. A process of the same user sets them."""
+    return {kind: resource.getrlimit(kind) for kind in _KINDS}
+
+
+def fingerprint(root: Path) -> frozenset[tuple[str, int, str]]:
+    """Everything below a directory, itself included: path, mode, SHA-256 of what a file
+    holds or a word where it is not read. No link is followed; past the bounds of a bundle
+    nothing more is looked at."""
+    seen: set[tuple[str, int, str]] = set()
+    waiting, left = [""], MOST_BYTES
+    while waiting and len(seen) <= MOST_FILES:
+        name = waiting.pop()
+        path = os.path.join(root, name)
+        try:
+            mode = os.lstat(path).st_mode
+            if stat.S_ISDIR(mode):
+                waiting += (os.path.join(name, child) for child in os.listdir(path))
+                seen.add((name, mode, ""))
+            elif stat.S_ISREG(mode):
+                data = _read(path, left)
+                left -= len(data)
+                said = hashlib.sha256(data).hexdigest() if left > 0 else "too large"
+                seen.add((name, mode, said))
+            else:
+                seen.add((name, mode, "special"))
+        except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
+            seen.add((name, 0, type(error).__name__))
+    return frozenset(seen)
+
+
+def _read(path: str, most: int) -> bytes:
+    """The first bytes of a regular file; none where it has become something else."""
+    descriptor = os.open(path, _READ)
+    with open(descriptor, "rb") as file:
+        return file.read(max(0, most)) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
