@@ -29,7 +29,7 @@ from cacheon.engine.protocol import Call, Capture, Disturb, Load, Prepare, Warm
 
 _SETS = ("A", "A'")
 _SLOW = 0.2
-"""Seconds of both eager checks of a case, drawing and comparing included."""
+"""Seconds of both eager checks of a case and rank, drawing and comparing included."""
 _IN_COMPANY = 2
 
 
@@ -89,7 +89,8 @@ class Course:
         for which in range(len(_SETS)):
             self._eager_check(case, which)
         tally.passed("eager")
-        walk.slow |= not walk.session.on_cuda and time.monotonic() - started > _SLOW
+        taken = (time.monotonic() - started) / walk.session.ranks
+        walk.slow |= not walk.session.on_cuda and taken > _SLOW
         if self.graph and self._is_worth_rehearsing(case):
             self._capture(case)
             tally.captured = True
