@@ -78,6 +78,8 @@ class Recorder(TorchDispatchMode):
         if live:
             self._check(func, name, args, keywords, inputs)
         if func.namespace in operators.COLLECTIVES:
+            if any(storage_key(tensor) in self.memory.constant for tensor in inputs):
+                raise self.refuse(Violation("CG102", f"`{name}` is given host data"))
             return self.together.take(func, args, keywords)
         body = operators.python_body(func)
         if body is not None:
