@@ -181,7 +181,7 @@ def test_what_a_rank_started_is_ended(tmp_path: Path) -> None:
     assert "CG904" in findings, brief(bundle)
 
 
-# --- only in step ----------------------------------------------------------------------------------
+# --- only in step ------------------------------------------------------------------------------
 
 
 def test_an_exchange_that_is_right_only_in_step_fails(tmp_path: Path) -> None:

@@ -56,8 +56,8 @@ class Tally:
 class Page:
     """Everything seen of one case."""
 
-    def __init__(self, case: Case) -> None:
-        self.case = case
+    def __init__(self, case: Case, ranks: int = 1) -> None:
+        self.case, self.world = case, ranks
         self.findings: list[Finding] = []
         self.tallies: dict[OrderName, Tally] = {}
         self.max_abs = 0.0
@@ -173,8 +173,7 @@ class Page:
     def _ranks(self) -> tuple[RankResult, ...]:
         """How far each rank came; none where there is one. They walk in step: only in the
         step that ends a course are some right and some not."""
-        world = int(self.case.descriptor["world_size"])
-        if world == 1:
+        if self.world == 1:
             return ()
         return tuple(
             RankResult(
@@ -184,7 +183,7 @@ class Page:
                     for order, tally in self.tallies.items()
                 ),
             )
-            for rank in range(world)
+            for rank in range(self.world)
         )
 
 

@@ -68,7 +68,7 @@ class Examiner:
         self.caches, self.watch, self.orders = caches, watch, orders
         self.slot = slot_of(request.slot)
         self.truth = Truth(request.slot, settings.seed, device)
-        self.pages = [Page(case) for case in request.cases]
+        self.pages = [Page(case, request.ranks) for case in request.cases]
         self.budget = settings.budget
         self.deaths_confirmed = False
         self.control_lives: dict[int, str] = {}
@@ -237,7 +237,7 @@ class Examiner:
         if control is None:
             return ""
         if case not in self.control_lives:
-            page = Page(self.pages[case].case)
+            page = Page(self.pages[case].case, self.request.ranks)
             trial = self._walk([case], order, [page], control)
             if trial.lost is not None:
                 self.control_lives[case] = (
@@ -268,7 +268,7 @@ class Examiner:
             if not page.failed or not page.comparable:
                 continue
             order = page.findings[0].order or self.orders[0]
-            single = Page(page.case)
+            single = Page(page.case, self.request.ranks)
             trial = self._walk([i], order, [single])
             alone = trial.lost is not None or single.failed
             page.company = "alone" if alone else "company"
@@ -281,7 +281,7 @@ class Examiner:
         for j in others[:_MOST_OTHERS]:
             # Of the two the larger is first, as in the company.
             pair = sorted((i, j), key=lambda k: -row_bytes(self.pages[k].case))
-            pages = {k: Page(self.pages[k].case) for k in pair}
+            pages = {k: Page(self.pages[k].case, self.request.ranks) for k in pair}
             trial = self._walk(pair, order, [pages[k] for k in pair])
             if trial.lost is None and pages[i].failed:
                 finding = page.findings[0]
