@@ -77,6 +77,7 @@ fuzz: $(STAMP) ## hostile bytes for every parser, five minutes (FUZZ_SECONDS= fo
 	$(BIN)/python -m tests.fuzz.run $(if $(FUZZ_SECONDS),--seconds $(FUZZ_SECONDS)) $(FUZZ_TARGETS)
 
 mutants: $(STAMP) ## change the modules that decide, and see that the tests notice (half an hour)
+	$(BIN)/python -m pip install --quiet --editable '.[mutants]'
 	$(BIN)/python tests/mutants/run.py
 
 reference: $(STAMP) ## write the pages that are made from the code again: command line, reason codes

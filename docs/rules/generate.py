@@ -39,9 +39,9 @@ not there yet, a function under a cache), or only while no capture is on, is jud
 What is not known for certain is let be. `verify` reads a bundle so before it loads it: what
 is found is advice, but CG9xx of severity error fails the bundle.
 
-In any other Python nobody says what is captured. There, functions are judged whose
-annotations say that they take tensors, or that launch a Triton kernel, with all that they
-call; not those whose name, or whose file's name, says that they run beside that path (`plan`,
+In any other Python nobody says what is captured. There, public functions are judged whose
+annotations say that they take tensors, and those that launch a Triton kernel, with all that
+they call; not those whose name, or whose file's name, says that they run beside that path (`plan`,
 `reference`, `test_…`); and not by the rules about outputs, inputs and hygiene, which belong
 to a contract. What it says of well-known kernels stands in [corpus.md](corpus.md).
 

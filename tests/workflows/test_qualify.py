@@ -22,6 +22,7 @@ from cacheon.workflows.observe import observe
 from cacheon.workflows.options import Options
 from cacheon.workflows.qualify import qualify
 from cacheon.workflows.require import issue
+from cacheon.workflows.verify import verify
 
 EXAMPLES = Path(__file__).parents[2] / "src" / "cacheon" / "examples"
 SILU = EXAMPLES / "good" / "torch_silu_and_mul"
@@ -266,3 +267,19 @@ def test_a_key_of_a_file_signs(tmp_path: Path) -> None:
     )
     assert run.key == Key.load(path).public.removeprefix("ed25519:")
     assert run.exit_code == 0
+
+
+def test_a_bundle_is_copied_just_before_it_is_examined(tmp_path: Path) -> None:
+    """No candidate finds the private copy of one that is examined after it."""
+    copies: list[list[str]] = []
+
+    def look(request: VariantRequest) -> None:
+        above = Path(request.candidate.root).parent
+        copies.append(sorted(path.name for path in above.iterdir()))
+
+    class Looking(SeeingExamination):
+        def __init__(self, settings: RunSettings, watch: Watch) -> None:
+            super().__init__(settings, watch, before=look)
+
+    verify([SILU, SILU], Options(device="cuda"), nobody, start=Looking)
+    assert copies == [["0"], ["0", "1"]]

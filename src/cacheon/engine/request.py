@@ -45,7 +45,8 @@ class VariantRequest(Record):
 
 class RunSettings(Record):
     """How every variant of a run is examined. `replays`: compared replays a case and
-    order; `soak`: replays in bursts after them. `architecture` is the device's."""
+    order; `soak`: replays in bursts after them. `scratch`: directories that go with the
+    examination, even where its host is killed."""
 
     device: Device
     seed: int
@@ -53,6 +54,7 @@ class RunSettings(Record):
     soak: int = 256
     isolation: Isolation = "process"
     budget: Budget = Budget()
+    scratch: tuple[str, ...] = ()
 
 
 class SeenDevice(Record):

@@ -11,6 +11,7 @@ from cacheon.scan.values import (
     HOST,
     NOTHING,
     UNKNOWN,
+    UNSEEN,
     Class,
     Function,
     Group,
@@ -29,7 +30,6 @@ from cacheon.scan.values import (
 )
 
 LEAVING = frozenset({"sys.exit", "os._exit", "builtins.exit", "builtins.quit", "os.abort"})
-_UNSEEN = "?:?"
 _SAME = "cacheon.same"
 """A decorator or a wrapper that gives back what it is given."""
 _WRAPPERS = frozenset(
@@ -68,7 +68,7 @@ class Calls(Methods):
             return Method(receiver=base, attr=attr)
         if isinstance(base, Unknown) and attr == "get" and not base.held:
             # A container that is not seen is asked whether it has something.
-            return replace(base, held=_UNSEEN)
+            return replace(base, held=UNSEEN)
         return self.member(base, attr)
 
     def _arguments(self, node: ast.Call, looks: bool) -> tuple[list[Value], dict[str, Value]]:
@@ -82,7 +82,7 @@ class Calls(Methods):
         named = {k.arg: self.value(k.value) for k in node.keywords if k.arg is not None}
         for keyword in node.keywords:
             if keyword.arg is None:
-                self.value(keyword.value)
+                named[results.SPREAD] = self.value(keyword.value)
         return values, named
 
     def apply(self, node: ast.AST, target: Value, values: Arguments, keywords: Keywords) -> Value:

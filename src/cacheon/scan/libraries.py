@@ -45,7 +45,9 @@ def scan_sources(
 
 def _starts(module: Module) -> Iterator[Start]:
     for owner, node in _functions(module):
-        judged = _takes_tensors(node) or _launches(node, module)
+        # What is private is judged where it is called: its callers know what they hand on.
+        public = not node.name.startswith("_") or node.name.startswith("__")
+        judged = (public and _takes_tensors(node)) or _launches(node, module)
         if is_kernel(node) or _words(node.name) & _ASIDE or not judged:
             continue
         name = f"{owner}.{node.name}" if owner else node.name

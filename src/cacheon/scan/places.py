@@ -10,6 +10,7 @@ from cacheon.scan.members import Members
 from cacheon.scan.values import (
     HOST,
     UNKNOWN,
+    UNSEEN,
     Class,
     Function,
     Group,
@@ -112,7 +113,7 @@ class Places(Members):
             self.emit(Indexed(node, self.context, base, index, sliced, value))
             part = self._part(base, node.slice, ()) if not _is_whole(node.slice) else base
             self.write(node, part, "[…] =", value)
-        elif base.held:
+        elif base.held not in ("", UNSEEN):
             key = index[0] if index else HOST
             self.keep(node, base.held, "key", value, key)
         elif isinstance(node.value, ast.Name) and isinstance(base, Group):

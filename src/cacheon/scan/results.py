@@ -7,6 +7,9 @@ from msgspec.structs import replace
 from cacheon.scan import torch_api
 from cacheon.scan.values import Group, Host, Place, Tensor, Unknown, Value, place_among, tensors
 
+SPREAD = "**"
+"""The name under which keywords stand that a call takes from a mapping."""
+
 
 def place_of(values: Sequence[Value], keywords: Mapping[str, Value], otherwise: Place) -> Place:
     """Where a call puts its result: what `device=`, or a device among the positional
@@ -30,6 +33,8 @@ def place_of(values: Sequence[Value], keywords: Mapping[str, Value], otherwise: 
 def created(keywords: Mapping[str, Value], otherwise: Place) -> Tensor:
     """A new tensor that no contents went into. A device that is not known is taken for
     one of a GPU: code that names a device means that."""
+    if SPREAD in keywords and "device" not in keywords:
+        otherwise = ""
     place = place_of((), keywords, otherwise)
     pinned = is_true(keywords.get("pin_memory"))
     return Tensor(place=place if place or not otherwise else "device", pinned=pinned, fresh=True)

@@ -74,6 +74,7 @@ class Walk(ABC):
         self.level = 0
         self.steps = 0
         self.left = False
+        self.learned: Names = frozenset()
 
     @abstractmethod
     def value(self, node: ast.expr) -> Value:

@@ -12,6 +12,7 @@ from cacheon.scan.values import (
     CAPTURING,
     LAZY,
     NONE,
+    UNKNOWN,
     Host,
     Made,
     Value,
@@ -24,18 +25,22 @@ _TOPICS = ("capture", "rank")
 
 class Statements(Importing):
     def block(self, body: Sequence[ast.stmt]) -> bool:
-        before = self.facts
+        before, learned = self.facts, frozenset[str]()
+        falls = True
         for number, statement in enumerate(body):
+            later = False
             if isinstance(statement, ast.If):
                 falls, later = self._if(statement, body[number + 1 :])
-                if later or not falls:
-                    self.facts = before
-                    return falls
-            elif not self._statement(statement):
-                self.facts = before
-                return False
-        self.facts = before
-        return True
+            else:
+                falls = self._statement(statement)
+            if isinstance(statement, ast.If | ast.With | ast.AsyncWith):
+                # What an arm that left says of those who are still here.
+                learned |= self.learned
+                self.facts |= self.learned
+            if later or not falls:
+                break
+        self.facts, self.learned = before, learned if falls else frozenset()
+        return falls
 
     def _statement(self, node: ast.stmt) -> bool:
         """Walk one statement; whether the next one can be reached."""
@@ -134,11 +139,14 @@ class Statements(Importing):
         with self.knowing(when), self.collecting() as then:
             falls = self.block(node.body)
         after, self.frame.env = self.frame.env, before
+        if _asks_for_tensor(node.test) in before:
+            before[_asks_for_tensor(node.test)] = UNKNOWN
         with self.knowing(unless), self.collecting() as otherwise:
             falls_else = self.block(node.orelse)
             later = not falls and falls_else and bool(rest)
             if later:
                 falls_else = self.block(rest)
+            rest_learned = self.learned
         if falls and falls_else:
             self.frame.env = merged(after, self.frame.env)
         elif falls:
@@ -148,6 +156,8 @@ class Statements(Importing):
                     falls = self.block(rest)
                 then |= more
                 later = True
+        stays = falls_else and not falls
+        self.learned = unless | rest_learned if stays else frozenset()
         for topic in _TOPICS:
             if topic in facts.topics(value):
                 arms = frozenset(then), frozenset(otherwise)
@@ -251,6 +261,16 @@ def _as_load(target: ast.Name | ast.Attribute | ast.Subscript) -> ast.expr:
     load = copy(target)
     load.ctx = ast.Load()
     return load
+
+
+def _asks_for_tensor(test: ast.expr) -> str:
+    """The name of which a test asks whether it is a tensor: in the other arm it is none."""
+    match test:
+        case ast.Call(func=ast.Attribute(attr="is_tensor"), args=[ast.Name(id=name)]):
+            return name
+        case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), kind]):
+            return name if "Tensor" in ast.unparse(kind) else ""
+    return ""
 
 
 def _name_of(node: ast.expr) -> str:

@@ -24,7 +24,7 @@ METADATA = frozenset(
 QUESTIONS = frozenset(
     "size stride dim numel nelement element_size is_contiguous storage_offset ndimension "
     "is_floating_point is_complex get_device data_ptr is_pinned is_shared type dim_order "
-    "has_names __len__ is_signed is_inference".split()
+    "has_names __len__ is_signed is_inference __dlpack_device__ __dlpack__".split()
 )
 """Methods of a tensor that ask nothing of its contents."""
 
@@ -81,7 +81,8 @@ HOST_ANSWERS = frozenset(
     "is_tensor is_floating_point is_complex numel finfo iinfo device dtype Size get_default_dtype "
     "promote_types result_type can_cast is_grad_enabled is_inference_mode_enabled "
     "is_autocast_enabled get_autocast_dtype get_num_threads broadcast_shapes "
-    "are_deterministic_algorithms_enabled is_storage".split()
+    "are_deterministic_algorithms_enabled is_storage is_inference is_signed is_conj is_neg "
+    "is_same_size".split()
 )
 """Functions of torch that answer from metadata or settings."""
 

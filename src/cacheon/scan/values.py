@@ -119,6 +119,8 @@ class Instance(Value, frozen=True, kw_only=True):
 _LONGEST = 64
 """Items of a group that are told apart."""
 UNKNOWN = Unknown()
+UNSEEN = "?:?"
+"""Where a value is held that came out of a container which is not seen."""
 NOTHING = Host(constant=None, known=True)
 HOST = Host()
 

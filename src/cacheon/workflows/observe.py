@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import msgspec
+
 from cacheon.contract.slots import SLOTS
 from cacheon.engine.host.examination import Examination
 from cacheon.engine.request import RunSettings
@@ -43,8 +45,9 @@ def observe(
     refuse(asked, signer, str(requirement))
     settings = settings_of(asked, options)
     every_row = Options(every_row=True, world_size=context_of(asked).world_size)
-    with opened([bundle], every_row) as (candidate,):
-        checked = usable(candidate, asked)
+    with opened([bundle], every_row) as bundles:
+        checked = usable(bundles[0], asked)
+        settings = msgspec.structs.replace(settings, scratch=(str(bundles.directory),))
         with (
             DirectoryStore.open(store, create=True) as kept,
             start(settings, watch) as examiner,

@@ -36,7 +36,7 @@ from cacheon.records.errors import InfrastructureError, InputError
 from cacheon.records.strict import Record
 from cacheon.report.results import Observed
 from cacheon.workflows.launch import described
-from cacheon.workflows.opening import Opened
+from cacheon.workflows.opening import Opened, copied
 from cacheon.workflows.projection import Binding, lost, project
 from cacheon.workflows.selection import control_for
 from cacheon.workflows.verify import Examiner
@@ -83,6 +83,7 @@ class Observing:
             bundle=self.asked.bundle,
         )
         # 3.
+        self.snapshot = copied(self.candidate)
         seen: list[str] = []
         for variant in self.asked.variants:
             seen += self._seen(binding, variant)
@@ -137,7 +138,7 @@ class Observing:
     def _examine(self, binding: Binding, variant: RequiredVariant) -> tuple[Observation, ...]:
         """Every required case of a variant, under a seed that nobody knew before."""
         row = row_of(self.candidate.bundle, variant)
-        request = request_of(self.asked, variant, row, self.candidate.snapshot)
+        request = request_of(self.asked, variant, row, self.snapshot)
         self.examiner.reseed(msgspec.structs.replace(self.settings, seed=secrets.randbits(48)))
         try:
             outcome = self.examiner.examine(request)

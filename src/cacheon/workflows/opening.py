@@ -18,8 +18,8 @@ from cacheon.workflows.selection import select
 
 
 class Opened(Record):
-    """A usable bundle: its private snapshot, the rows to examine, a line for each other,
-    and what its source says before it is loaded."""
+    """A usable bundle: the rows to examine, a line for each other, and what its source says
+    before it is loaded. `snapshot`: where its private copy comes to lie."""
 
     path: Path
     bundle: Bundle
@@ -37,15 +37,32 @@ class Unusable(Record):
     exit_code: int
 
 
+class Opening(list[Opened | Unusable]):
+    """The bundles of one command, and the directory of their snapshots."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__()
+        self.directory = directory
+
+
 @contextmanager
-def opened(paths: Sequence[Path], options: Options) -> Iterator[list[Opened | Unusable]]:
+def opened(paths: Sequence[Path], options: Options) -> Iterator[Opening]:
     """Open bundles; their snapshots are gone on leaving. One that is unusable does not
     stop the others, and nothing is raised for it."""
-    directory = Path(tempfile.mkdtemp(prefix="cacheon-snapshots-"))
+    bundles = Opening(Path(tempfile.mkdtemp(prefix="cacheon-snapshots-")))
     try:
-        yield [_open(path, directory / str(i), options) for i, path in enumerate(paths)]
+        for number, path in enumerate(paths):
+            bundles.append(_open(path, bundles.directory / str(number), options))
+        yield bundles
     finally:
-        _remove(directory)
+        _remove(bundles.directory)
+
+
+def copied(candidate: Opened) -> Path:
+    """The private copy of exactly the digested bytes, made now: just before it is examined,
+    when no other candidate of the command runs that could have changed it. Raises InputError
+    where the bundle is not what it was when it was opened."""
+    return take_snapshot(candidate.bundle, candidate.snapshot)
 
 
 def _open(path: Path, directory: Path, options: Options) -> Opened | Unusable:
@@ -54,13 +71,12 @@ def _open(path: Path, directory: Path, options: Options) -> Opened | Unusable:
         check_source(bundle)
         scanned = scan_bundle(bundle)
         chosen, left = select(bundle, options)
-        snapshot = take_snapshot(bundle, directory)
     except CacheonError as error:
         return Unusable(path=path, message=error.message, exit_code=error.exit_code)
     return Opened(
         path=path,
         bundle=bundle,
-        snapshot=snapshot,
+        snapshot=directory,
         chosen=tuple(chosen),
         not_selected=tuple(left),
         scanned=scanned,

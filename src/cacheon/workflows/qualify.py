@@ -5,6 +5,8 @@ import secrets
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from cacheon.bundle import Bundle
 from cacheon.contract.arenas import Published
 from cacheon.engine.host.examination import Examination
@@ -68,7 +70,9 @@ def qualify(
     with (
         opened(bundles, Options(every_row=True, world_size=ruled.context.world_size)) as candidates,
         DirectoryStore.open(store, create=True) as kept,
-        start(settings, watch) as examiner,
+        start(
+            msgspec.structs.replace(settings, scratch=(str(candidates.directory),)), watch
+        ) as examiner,
     ):
         qualifier = _Qualifier(published, kept, signer, examiner, settings)
         decided = tuple(qualifier.one(candidate, target) for candidate in candidates)

@@ -30,7 +30,7 @@ from cacheon.records.errors import (
     one_line,
 )
 from cacheon.workflows import exits
-from cacheon.workflows.opening import Opened, Unusable, opened
+from cacheon.workflows.opening import Opened, Unusable, copied, opened
 from cacheon.workflows.options import Options
 from cacheon.workflows.selection import given_context, request_for
 
@@ -124,6 +124,7 @@ def verify(
     with opened(paths, options) as bundles:
         if all(isinstance(bundle, Unusable) for bundle in bundles):
             return examine_all(bundles, options, settings, None)
+        settings = msgspec.structs.replace(settings, scratch=(str(bundles.directory),))
         with start(settings, watch) as examiner:
             return examine_all(bundles, options, settings, examiner, last=True)
 
@@ -182,7 +183,8 @@ def _one(
     left = list(opened_bundle.not_selected)
     error: CacheonError | None = None
     try:
-        requests = _requests(opened_bundle, options, settings, facts, left)
+        snapshot = copied(opened_bundle)
+        requests = _requests(opened_bundle, snapshot, options, settings, facts, left)
         for request in requests:
             ends = last and request is requests[-1]
             variants.append(examiner.examine(request, last=ends))
@@ -205,6 +207,7 @@ def _one(
 
 def _requests(
     opened_bundle: Opened,
+    snapshot: Path,
     options: Options,
     settings: RunSettings,
     facts: DeviceFacts,
@@ -214,7 +217,7 @@ def _requests(
     InputError where it names none of any row."""
     requests = []
     for row in opened_bundle.chosen:
-        request = request_for(row, opened_bundle.snapshot, options, facts, settings.seed)
+        request = request_for(row, snapshot, options, facts, settings.seed)
         if request.cases:
             requests.append(request)
         else:

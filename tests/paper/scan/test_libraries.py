@@ -188,3 +188,21 @@ def test_tuning_on_the_path_is_warm_up() -> None:
     )
     assert rules(source) == []
     assert rules(source.replace("tune_blocks", "fortune_blocks")) == ["CG105"]
+
+
+def test_what_is_private_is_judged_where_it_is_called() -> None:
+    private = "def _peak(x: Tensor):\n    return x.item()\n\n\n"
+    assert rules(private) == []
+    assert rules(private + "def f(x: Tensor):\n    return _peak(x)\n") == ["CG101"]
+    assert rules(private + "def f(x: Tensor):\n    return _peak(x.shape)\n") == []
+    assert rules("def _f(x):\n    k[(1,)](x, x)\n    torch.cuda.synchronize()\n") == ["CG105"]
+    assert rules("class F:\n    def __call__(self, x: Tensor):\n        x.item()\n") == ["CG101"]
+
+
+def test_a_container_that_is_not_seen_has_no_name() -> None:
+    source = (
+        "def f(x: Tensor, buffers):\n    space = buffers.get('a')\n"
+        "    if space is None or space.get('n') < 3:\n        space['n'] = torch.empty(3)\n"
+        "        torch.tensor([1.0], device=x.device)\n    return torch.is_inference(x)\n"
+    )
+    assert rules(source) == []

@@ -89,6 +89,7 @@ y = F.relu(x, inplace=False)
 y = torch.cat([x, x])
 y = torch.zeros(3, device=x.device)
 y = torch.zeros(3, device="cuda:0")
+y = torch.zeros(3, device="cuda:0", **dict(dtype=torch.float32))
 y = torch.zeros(3, device=torch.device("cuda"))
 y = torch.zeros(3, device=torch.device(x.device))
 y = torch.zeros_like(x)
@@ -164,6 +165,7 @@ y = x.shape[0]
 y = x.stride()[0]
 y = x.device
 y = x.size(0) + 1
+y = x.__dlpack_device__()[0]
 y = len(x)
 y = x.cpu if False else 1
 y = math.ceil(x.shape[0])
@@ -183,6 +185,7 @@ y = torch.zeros(3)
 y = torch.zeros(3, device="cpu")
 y = torch.zeros(3, device=torch.device("cpu"))
 y = torch.zeros(3, device=None)
+y = torch.zeros(3, **dict(device=x.device))
 y = torch.zeros_like(SOMETHING)
 y = torch.zeros(3).to(SOMETHING(1))
 y = torch.zeros(3).to(SOMETHING)
@@ -253,6 +256,11 @@ BLOCKS = [
         True,
     ),
     ("from math import *\n    y = x", True),
+    ("y = x\n    if isinstance(y, torch.Tensor):\n        return\n    y.sum()", False),
+    ("y = x\n    if not torch.is_tensor(y):\n        y.sum()\n        return", True),
+    ("y = x\n    if torch.is_tensor(y):\n        return\n    y.sum()", False),
+    ("y = x\n    if isinstance(y, (int, float)):\n        return", True),
+    ("y = x\n    if isinstance(y[0], torch.Tensor):\n        return", True),
     (
         "a = b = c = x.shape[0]\n    for part in x:\n        c = b\n        b = a\n"
         "        a = part\n    y = part",

@@ -55,7 +55,6 @@ def _tests_for_cuda(test: ast.expr) -> bool:
             of_device = isinstance(node.value, ast.Attribute) and node.value.attr == "device"
             if node.attr in _TELLING or (node.attr == "type" and of_device):
                 return True
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if node.value.startswith("cuda"):
-                return True
+        elif isinstance(node, ast.Constant) and str(node.value).startswith("cuda"):
+            return True
     return False
