@@ -36,10 +36,12 @@ class Command(Record, tag_field="command"):
 
 
 class MakeSlab(Command, tag="make_slab"):
-    """Allocate `nbytes`, or, where `shared`, map the memfd that came along."""
+    """Allocate `nbytes`, or, where `shared`, map the memfd that came along. `starts`: offsets,
+    from 0 upwards, at which allocations of their own begin; none where there is one."""
 
     nbytes: int
     shared: bool = False
+    starts: tuple[int, ...] = ()
 
 
 class Arrange(Command, tag="arrange"):
@@ -134,13 +136,17 @@ class Reply(Record, tag_field="reply"):
 
 
 class Done(Reply, tag="done"):
-    """`handle`: the slab's CUDA IPC handle, 64 bytes. `returned`: the entry returned
+    """`handle`: the slab's CUDA IPC handle, 64 bytes; `handles`: one an allocation, where
+    the slab is made of several. `returned`: the entry returned
     something. `nodes`: what the entry's calls added to the graph, one count a call, -1
     where it was not counted. `kinds`: nodes of the whole graph by kind, empty where they
     were not looked into. `suspicious`: what those nodes touch that a graph must not.
     `steps`: recorded steps, in rehearsal. `compiled`: compilers that ran during it."""
 
     handle: Annotated[bytes, msgspec.Meta(max_length=64)] = b""
+    handles: Annotated[
+        tuple[Annotated[bytes, msgspec.Meta(max_length=64)], ...], msgspec.Meta(max_length=256)
+    ] = ()
     returned: bool = False
     nodes: Annotated[tuple[int, ...], msgspec.Meta(max_length=8)] = ()
     kinds: Annotated[dict[Short, Count], msgspec.Meta(max_length=32)] = {}

@@ -99,6 +99,11 @@ class Page:
         rule = self.findings[0].rule
         return self.findings[0].place is None and not self.unplaced and rule not in _NOT_ANSWERS
 
+    @property
+    def is_of_ranks(self) -> bool:
+        """It is what ranks came to together, and no line of the candidate, that is wrong."""
+        return self.world > 1 and self.failed and self.findings[0].place is None
+
     def tally(self, order: OrderName) -> Tally:
         return self.tallies.setdefault(order, Tally())
 

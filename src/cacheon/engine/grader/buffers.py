@@ -126,11 +126,16 @@ class CallBuffers:
         """bool (inputs + outputs,): everything is as `poison` left it, bit for bit; the log
         is not looked at."""
         same = [
-            (_bits(tensor) == (_bits(integers[name]) if name in integers else nan_of(tensor))).all()
+            (_bits(tensor) == self._poison_of(name, tensor, integers)).all()
             for name, tensor in self.inputs.items()
         ]
         same += [(output.region == output.fresh).all() for output in self.outputs.values()]
         return torch.stack(same)
+
+    def _poison_of(self, name: str, tensor: torch.Tensor, integers: Values) -> torch.Tensor:
+        if name in integers:
+            return _bits(integers[name].to(tensor.device))
+        return nan_of(tensor)
 
     def poison(self, integers: Values) -> None:
         """Poison inputs, outputs and log. Integer inputs get other valid values: an index

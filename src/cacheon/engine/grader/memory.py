@@ -2,6 +2,7 @@
 
 import mmap
 import os
+from collections.abc import Sequence
 from fcntl import F_ADD_SEALS, F_SEAL_GROW, F_SEAL_SEAL, F_SEAL_SHRINK, fcntl
 
 import torch
@@ -47,19 +48,25 @@ class SharedLedger:
 
 
 class MappedDeviceMemory:
-    """CUDA: the worker's own allocation on the GPU of number `device`, mapped by IPC."""
+    """CUDA: the worker's own allocations on the GPU of number `device`, mapped by IPC; they
+    begin at `starts`. Raises DriverError."""
 
-    def __init__(self, handle: bytes, nbytes: int, device: int) -> None:
+    def __init__(
+        self, handles: Sequence[bytes], starts: Sequence[int], nbytes: int, device: int
+    ) -> None:
         self._device = torch.device("cuda", device)
+        if len(handles) != len(starts):
+            raise driver.DriverError(f"{len(handles)} handles for {len(starts)} allocations")
         with torch.cuda.device(self._device):
             # The driver maps into the current context; the first operation makes it.
             torch.zeros(1, device=self._device)
-            self._address = driver.open_shared(handle)
-        self.slab = Slab(self._address, nbytes, self._device)
+            self._addresses = [driver.open_shared(handle) for handle in handles]
+        self.slab = Slab.of_pieces(starts, self._addresses, nbytes, self._device)
 
     def close(self) -> None:
         with torch.cuda.device(self._device):
-            driver.close_shared(self._address)
+            for address in self._addresses:
+                driver.close_shared(address)
 
 
 class OwnMemory:

@@ -138,14 +138,14 @@ class Session:
         self._ledger: SharedLedger | None = None
         self._memory: SharedMemfd | MappedDeviceMemory | OwnMemory | None = None
         try:
-            self._open(on_cpu)
+            self._open(on_cpu, apart=slot.kind == "collective")
             self._place_weights(truth, larger)
             self._make_buffers(larger)
         except BaseException:
             self.close()
             raise
 
-    def _open(self, on_cpu: bool) -> None:
+    def _open(self, on_cpu: bool, *, apart: bool) -> None:
         nbytes = self.layout.nbytes
         port = self.port
         if isinstance(port, ProcessPort):
@@ -156,11 +156,14 @@ class Session:
             command = MakeSlab(nbytes=nbytes, shared=True)
             reply = self._trusting(lambda: port.ask(command, 60.0, (memfd.descriptor,)))
         else:
-            reply = self._trusting(lambda: port.ask(MakeSlab(nbytes=nbytes), 60.0))
+            starts = self.layout.starts if apart else ()
+            command = MakeSlab(nbytes=nbytes, starts=starts)
+            reply = self._trusting(lambda: port.ask(command, 60.0))
             if isinstance(port, InlinePort):
                 self._memory = OwnMemory(port.slab())
             else:
-                self._memory = MappedDeviceMemory(reply.handle, nbytes, self.rank)
+                handles = reply.handles if starts else (reply.handle,)
+                self._memory = MappedDeviceMemory(handles, starts or (0,), nbytes, self.rank)
         self._trusting(lambda: port.ask(Arrange(plan=self.layout.plan), 60.0))
 
     def _trusting(self, ask: Callable[[], AnyReply]) -> Done:

@@ -250,7 +250,14 @@ class Examiner:
         return self.control_lives[case]
 
     def _suspect_infrastructure(self, members: Sequence[int], order: OrderName) -> None:
-        """A failure without a line of the candidate counts only while the control lives."""
+        """A failure without a line of the candidate counts only while the control lives. So
+        does a wrong answer of ranks, which much lies between: there the control of one case
+        speaks for all."""
+        answers = [i for i in members if self.pages[i].is_of_ranks]
+        if answers and (trouble := self._control(answers[0], order)):
+            for i in answers:
+                self.pages[i].findings.clear()
+                self.pages[i].infrastructure = trouble
         for i in members:
             page = self.pages[i]
             if page.failed and page.unplaced:

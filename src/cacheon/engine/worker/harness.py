@@ -90,6 +90,10 @@ class Harness:
     def _answer(self, command: AnyCommand) -> AnyReply:
         match command:
             case MakeSlab():
+                if command.starts:
+                    made = self.backend.make_pieces(command.nbytes, command.starts)
+                    self._slab, handles = made
+                    return Done(handles=handles)
                 self._slab, handle = self.backend.make_slab(command.nbytes)
                 return Done(handle=handle)
             case Arrange():

@@ -33,10 +33,12 @@ def climbs(session: Group, case: int, graph: bool) -> list[Climb]:
         ("eager", "eager calls", _CALLS, lambda n: Call(case=case, which=0, times=n, delay=False))
     ]
     if graph:
-        kinds += [
-            ("soak", "replays", _CALLS, lambda n: Replay(case=case, times=n)),
-            ("capture", "captures", _CAPTURES, lambda n: Recapture(case=case, times=n)),
-        ]
+        kinds.append(("soak", "replays", _CALLS, lambda n: Replay(case=case, times=n)))
+        # A communication library keeps what it prepared for a capture until it is used again:
+        # that cannot be told from what a candidate keeps.
+        if session.ranks == 1:
+            captures = ("captures", _CAPTURES, lambda n: Recapture(case=case, times=n))
+            kinds.append(("capture", *captures))
     found = []
     for stage, what, times, command in kinds:
 

@@ -28,6 +28,8 @@ _CAPTURED_DELAY = 20_000
 """Cycles, about ten microseconds: enough that work on no stream of ours runs first."""
 _MOST_LATE = 200_000
 """Cycles, about a hundred microseconds: some times what a small collective takes."""
+_BLOCK = 2 << 20
+"""Bytes: smaller allocations may lie in one block, and an IPC handle shares whole blocks."""
 _MOST_CANARIES = 256
 """Freed blocks of one stream that are taken again, at most: the largest."""
 
@@ -54,6 +56,16 @@ class Cuda:
         address = driver.allocate(nbytes)
         slab = Slab(address, nbytes, torch.device("cuda", torch.cuda.current_device()))
         return slab, driver.share(address)
+
+    def make_pieces(self, nbytes: int, starts: Sequence[int]) -> tuple[Slab, tuple[bytes, ...]]:
+        ends = [*starts[1:], nbytes]
+        addresses = [
+            driver.allocate(-(-(end - start) // _BLOCK) * _BLOCK)
+            for start, end in zip(starts, ends, strict=True)
+        ]
+        device = torch.device("cuda", torch.cuda.current_device())
+        slab = Slab.of_pieces(starts, addresses, nbytes, device)
+        return slab, tuple(driver.share(address) for address in addresses)
 
     def arrange(self, slab: Slab, counter: int) -> None:
         self._slab = slab

@@ -46,6 +46,10 @@ class Backend(Protocol):
         """The slab, and the handle by which another process maps it."""
         ...
 
+    def make_pieces(self, nbytes: int, starts: Sequence[int]) -> tuple[Slab, tuple[bytes, ...]]:
+        """A slab of several allocations, which begin at `starts`, and the handle of each."""
+        ...
+
     def arrange(self, slab: Slab, counter: int) -> None:
         """Take the slab into use; `counter` is the byte offset of the replay counter."""
         ...

@@ -64,6 +64,10 @@ class Rehearsal:
         address = torch.frombuffer(self._mapping, dtype=torch.uint8).data_ptr()
         return Slab(address, nbytes, torch.device("cpu")), b""
 
+    def make_pieces(self, nbytes: int, starts: Sequence[int]) -> tuple[Slab, tuple[bytes, ...]]:
+        # Nobody exports a CPU's memory: one mapping does.
+        return self.make_slab(nbytes)[0], ()
+
     def arrange(self, slab: Slab, counter: int) -> None:
         self._slab = slab
         self._counter = slab.words(counter, 8)
