@@ -90,6 +90,12 @@ def test_two_that_wait_in_different_collectives_are_apart() -> None:
     assert "rank 0 calls all_reduce float32 4, rank 1 calls all_gather float32 4" in found.words
 
 
+def test_of_a_graph_nobody_knows_how_far_it_came() -> None:
+    found = missing([0], {1: ANSWERED}, [calls(SUM, SUM), calls(SUM, SUM)], 2.0, in_graph=True)
+    assert found.words.startswith("rank 0 has not answered; its graph holds 2 collectives")
+    assert not found.apart
+
+
 def test_where_all_hang_alike_the_first_that_is_silent_is_named() -> None:
     found = missing([1], {0: ANSWERED}, [calls(SUM), calls(SUM)], 2.0)
     assert (found.rank, found.apart) == (1, False)

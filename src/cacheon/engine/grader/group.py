@@ -22,15 +22,18 @@ from cacheon.engine.grader.everywhere import Everywhere
 from cacheon.engine.grader.session import Keeper, Lost, Refused, Session
 from cacheon.engine.grader.truth import Truth
 from cacheon.engine.grader.waiting import Heard, Parting, missing, parting
+from cacheon.engine.ledger import Called
 from cacheon.engine.outcome import Stage
 from cacheon.engine.protocol import (
     AnyCommand,
     Call,
+    Capture,
     Closed,
     Done,
     Ended,
     Garbled,
     Raised,
+    Replay,
     TooSlow,
     Warm,
 )
@@ -70,6 +73,7 @@ class Group:
         self.on_cuda = not on_cpu
         self.random = random.Random(f"{place.seed}:arrival")
         self.sessions: list[Session] = []
+        self._captured_calls: dict[int, list[tuple[Called, ...]]] = {}
         # All are started before any is waited for: a device context takes its time.
         workers = [keeper.start(rank) for rank in range(place.ranks)]
         try:
@@ -146,9 +150,10 @@ class Group:
         seconds = self.budget.compile if compiles else self.budget.command
         heard = self._told(command)
         self._listen(heard, seconds)
-        # What a capture calls is not carried out: ranks that differ there are still in step.
-        together = isinstance(command, Warm | Call)
-        return self._understood(heard, stage, case, seconds, together)
+        answers = self._understood(heard, stage, case, seconds, command)
+        if isinstance(command, Capture) and not command.sibling:
+            self._captured_calls[case] = [session.called() for session in self.sessions]
+        return answers
 
     def parting(self) -> Parting | None:
         """Where the ranks called different collectives in their last command."""
@@ -197,14 +202,14 @@ class Group:
         return [by_descriptor[fd] for fd, _ in poll.poll(max(0.0, seconds) * 1000)]
 
     def _understood(
-        self, heard: dict[int, Heard], stage: Stage, case: int, seconds: float, together: bool
+        self, heard: dict[int, Heard], stage: Stage, case: int, seconds: float, command: AnyCommand
     ) -> tuple[Done, ...]:
         """What the answers come to. The gravest counts, and among equals the first: what a
         rank meets because another is gone comes after it.
 
         1. A rank is gone, or makes no sense, or has lost its device. 2. Every rank refused:
         they are still in step. 3. Some refused: they are not. 4. Some never answered. 5. They
-        called different collectives `together`."""
+        called different collectives and carried them out."""
         in_time = sorted(heard, key=lambda rank: heard[rank].after)
         # 1.
         for kind, how in ((Closed, "died"), (Garbled, "garbled")):
@@ -231,17 +236,21 @@ class Group:
             raise Lost("parted", stage, case, rank=refused[0], refused=refusal)
         # 4.
         called = [session.called() for session in self.sessions]
+        in_graph = self.on_cuda and isinstance(command, Replay)
+        if in_graph:
+            called = self._captured_calls.get(case, called)
         silent = [
             rank
             for rank in range(self.ranks)
             if rank not in heard or isinstance(heard[rank].what, TooSlow)
         ]
         if silent:
-            found = missing(silent, heard, called, seconds)
+            found = missing(silent, heard, called, seconds, in_graph=in_graph)
             raise Lost("hung", stage, case, found.words, rank=found.rank, apart=found.apart)
         # 5.
         parted = parting(called)
-        if parted is not None and together:
+        # What a capture calls is not carried out: ranks that differ there are still in step.
+        if parted is not None and isinstance(command, Warm | Call):
             rank = parted.ranks[1] if parted.odd else -1
             raise Lost("parted", stage, case, parted.words, rank=rank, apart=True)
         return tuple(each.what for _, each in sorted(heard.items()) if isinstance(each.what, Done))

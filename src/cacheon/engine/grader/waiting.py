@@ -72,8 +72,11 @@ def missing(
     heard: Mapping[int, Heard],
     called: Sequence[Sequence[Called]],
     seconds: float,
+    *,
+    in_graph: bool = False,
 ) -> Silent:
-    """What to say of `silent` ranks once the deadline is over.
+    """What to say of `silent` ranks once the deadline is over. `in_graph`: what was called
+    stands in a graph that the device replays, and how far it came is not known.
 
     A rank that has called the fewest collectives is the one that is waited for, also where
     it has answered: then it left one out."""
@@ -84,7 +87,8 @@ def missing(
         fewest = silent[0]
     answered_with_fewer = fewest not in silent and parted is not None
     same_place = parted is not None and all(parted.whats)
-    told = [_of_silent(rank, called[rank]) for rank in silent]
+    of_silent = _of_graph if in_graph else _of_silent
+    told = [of_silent(rank, called[rank]) for rank in silent]
     told += [
         f"rank {rank} answered after {heard[rank].after:.2f} s with {_many(called[rank])}"
         for rank in range(len(called))
@@ -103,10 +107,14 @@ def _of_silent(rank: int, called: Sequence[Called]) -> str:
     return f"rank {rank} has not answered since collective {len(called)} of the step, {last}"
 
 
+def _of_graph(rank: int, called: Sequence[Called]) -> str:
+    return f"rank {rank} has not answered; its graph holds {_many(called)}"
+
+
 def _many(called: Sequence[Called]) -> str:
     if not called:
         return "no collective"
-    return f"{len(called)} of them, the last {called[-1].what}"
+    return f"{len(called)} collectives, the last {called[-1].what}"
 
 
 def _collectives(called: Sequence[Called]) -> list[Called]:

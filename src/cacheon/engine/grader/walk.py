@@ -46,7 +46,9 @@ def note_refusal(page: Page, refusal: Refused, order: OrderName, on_cuda: bool) 
         page.needs_cuda = True
         page.note(f"needs CUDA: {refusal.reply.message}")
         return
-    page.unplaced = refusal.reply.where is None
+    # What ranks talk over fails at whatever line they happen to be.
+    between = page.world > 1 and refusal.reply.kind.startswith("Dist")
+    page.unplaced = refusal.reply.where is None or between
     page.findings.append(from_refusal(refusal, order))
 
 
