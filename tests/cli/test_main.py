@@ -178,7 +178,7 @@ def test_verify_end_to_end_in_every_format(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it_and_leaves_nothing_behind(number: int, tmp_path: Path) -> None:
     environment = dict(os.environ, TMPDIR=str(tmp_path), OMP_NUM_THREADS="1")
     command = [sys.executable, "-m", "cacheon.cli", "verify", str(SILU), "--device", "cpu"]

@@ -22,7 +22,7 @@ _CALLS = {
 }
 _BY_NAME = {name: (rule, what) for rule, (what, names) in _CALLS.items() for name in names.split()}
 _CALL = re.compile(rf"\b({'|'.join(_BY_NAME)})\s*\(")
-_LAUNCH = re.compile(r"<<<(?P<arguments>.+?)>>>", re.DOTALL)
+_LAUNCH = re.compile(r"<<<(?P<arguments>.+?)>>>\s*\(", re.DOTALL)
 _MARK = re.compile(r"__global__|<<<")
 
 

@@ -1,6 +1,7 @@
 """Bundles on their way in: read, checked, copied, and their rows chosen. All of it paper."""
 
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -49,8 +50,11 @@ class Opening(list[Opened | Unusable]):
 def opened(paths: Sequence[Path], options: Options) -> Iterator[Opening]:
     """Open bundles; their snapshots are gone on leaving. One that is unusable does not
     stop the others, and nothing is raised for it."""
-    bundles = Opening(Path(tempfile.mkdtemp(prefix="cacheon-snapshots-")))
+    # Named before it is made: whatever interrupts this, it is removed.
+    name = f"cacheon-snapshots-{secrets.token_hex(8)}"
+    bundles = Opening(Path(tempfile.gettempdir()) / name)
     try:
+        bundles.directory.mkdir(mode=0o700)
         for number, path in enumerate(paths):
             bundles.append(_open(path, bundles.directory / str(number), options))
         yield bundles

@@ -179,6 +179,7 @@ def test_a_kernel_of_another_compiler_made_in_the_call_is_let_be() -> None:
     )
     assert rules(source) == []
     assert rules('TEXT = "__global__ void k(); as in <<<>>>"\n') == []
+    assert rules('TEXT = "never launch by <<<grid, block>>>, which is not captured"\n') == []
 
 
 def test_tuning_on_the_path_is_warm_up() -> None:
