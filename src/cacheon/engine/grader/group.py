@@ -7,6 +7,7 @@ waited for whom. The next case gets a fresh group.
 """
 
 import random
+import secrets
 import select
 import time
 from collections.abc import Sequence
@@ -115,7 +116,8 @@ class Group:
     def _meet(self, place: Place) -> None:
         if place.ranks == 1:
             return
-        meeting = str(Path(place.directory) / f"meeting-{self.sessions[0].worker}")
+        # A new one for each group: what an earlier group left there would be believed.
+        meeting = str(Path(place.directory) / f"meeting-{secrets.token_hex(8)}")
         for session in self.sessions:
             session.join(place.ranks, meeting, place.seed)
         for session in self.sessions:

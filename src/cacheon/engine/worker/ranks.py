@@ -113,18 +113,20 @@ class Ranks:
     def _noting(self, function: Callable[..., object], name: str) -> Callable[..., object]:
         @functools.wraps(function)
         def call(*arguments: Any, **keywords: Any) -> object:
-            what = described(name, arguments[1:], keywords)
-            size = arguments[0].size()
-            # What fewer ranks do together need not be what all do.
-            self.ledger.add(what if size == self.world else f"of {size}: {what}")
+            self._note(arguments[0], described(name, arguments[1:], keywords))
             return function(*arguments, **keywords)
 
         return call
 
+    def _note(self, group: Any, what: str) -> None:
+        """What fewer ranks do together need not be what all do."""
+        size = group.size()
+        self.ledger.add(what if size == self.world else f"of {size}: {what}")
+
     def _unless_captured(self, function: Callable[..., object], name: str) -> Callable[..., object]:
         @functools.wraps(function)
         def call(*arguments: Any, **keywords: Any) -> object:
-            self.ledger.add(name)
+            self._note(arguments[0], name)
             if self.moment == "capture":
                 raise self._refuse("CG105", f"`{name}` waits on the host")
             return function(*arguments, **keywords)
