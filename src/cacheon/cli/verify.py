@@ -17,6 +17,7 @@ Examples:
   cacheon verify my_bundle
   cacheon verify my_bundle --device cuda --dtype bfloat16 --require-graph
   cacheon verify my_bundle --device cpu --watch
+  cacheon verify my_collective --world-size 4 --tp-size 4
   cacheon verify one two three --format json > run.json
   cacheon verify my_bundle --seed 12345 --case num_tokens=333 -v
 
@@ -74,6 +75,18 @@ Exit codes:
     default="process",
     show_default=True,
     help="inline: grader and candidate in one process, for a GPU in exclusive mode.",
+)
+@click.option(
+    "--world-size",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="Ranks that collectives are examined with: one process each, and one GPU on CUDA.",
+)
+@click.option(
+    "--tp-size",
+    type=click.IntRange(1, 64),
+    help="Tensor-parallel size of the call; the world size, which is the default.",
 )
 @click.option("--require-graph", is_flag=True, help="Exit 4 where graph proof cannot be had.")
 @click.option(

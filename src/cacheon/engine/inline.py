@@ -6,9 +6,10 @@ deadline is kept inside it, and every record says so.
 """
 
 import socket
+from collections.abc import Sequence
 
 from cacheon.engine.grader.main import serve
-from cacheon.engine.protocol import TRUSTED_FRAME, AnyAsk, AnyTell, Ended, InlinePort, Wire
+from cacheon.engine.protocol import TRUSTED_FRAME, AnyAsk, AnyTell, Ended, InlinePort, Where, Wire
 from cacheon.engine.worker.backends import choose
 from cacheon.engine.worker.harness import Harness
 
@@ -20,12 +21,15 @@ class InlineKeeper:
         self.on_cpu = on_cpu
         self.started = 0
 
-    def start(self) -> tuple[int, InlinePort]:
+    def start(self, device: int) -> tuple[int, InlinePort]:
         harness = Harness(choose(on_cpu=self.on_cpu))
         self.started += 1
         return self.started, InlinePort(harness.handle, lambda: harness.slab)
 
-    def end(self, worker: int, hung: bool) -> Ended:
+    def locate(self, workers: Sequence[int]) -> tuple[Where | None, ...]:
+        return (None,) * len(workers)
+
+    def end(self, worker: int, hung: bool, killed: bool) -> Ended:
         return Ended(status=0)
 
     def quiet(self) -> None:

@@ -47,11 +47,20 @@ class OrderResult(Record):
     soak_passed: int = 0
 
 
+class RankResult(Record):
+    """How far one rank of a group came in one case."""
+
+    rank: int
+    orders: tuple[OrderResult, ...] = ()
+
+
 class CaseRow(Record):
     """The row of one case. `infrastructure` says why it is incomplete, else empty.
     `max_abs` and `max_relative` are `float.hex()` strings of the worst compared answer.
     `company`: `alone` where the case fails by itself too, `company` where only beside
-    others, empty where that was not tried. `nodes`: graph nodes by kind, where counted."""
+    others, empty where that was not tried. `nodes`: graph nodes by kind, where counted.
+    `orders` is as far as every rank came; of a group, `ranks` is how far each did, and `rank`
+    the one that is to blame, where one is."""
 
     label: str
     descriptor: dict[str, str | int]
@@ -68,6 +77,8 @@ class CaseRow(Record):
     nodes: dict[str, int] = {}
     notes: tuple[str, ...] = ()
     infrastructure: str = ""
+    rank: int | None = None
+    ranks: tuple[RankResult, ...] = ()
 
 
 class VariantOutcome(Record):

@@ -36,14 +36,27 @@ class Command(Record, tag_field="command"):
 
 
 class MakeSlab(Command, tag="make_slab"):
-    """Allocate `nbytes`, or, where `shared`, map the memfd that came along."""
+    """Allocate `nbytes`, or, where `shared`, map the memfd that came along. `starts`: offsets,
+    from 0 upwards, at which allocations of their own begin; none where there is one."""
 
     nbytes: int
     shared: bool = False
+    starts: tuple[int, ...] = ()
 
 
 class Arrange(Command, tag="arrange"):
     plan: WorkerPlan
+
+
+class JoinGroup(Command, tag="join_group"):
+    """Become rank `rank` of a group of `world`, which meets at the file `meeting`; before
+    any candidate is loaded. The memfd of the rank's ledger comes along. `skew` seeds the
+    delays between a rank's calls."""
+
+    rank: int
+    world: int
+    meeting: str
+    skew: int
 
 
 class Load(Command, tag="load"):
@@ -102,6 +115,7 @@ class Stop(Command, tag="stop"):
 AnyCommand = (
     MakeSlab
     | Arrange
+    | JoinGroup
     | Load
     | Prepare
     | Warm
@@ -122,13 +136,17 @@ class Reply(Record, tag_field="reply"):
 
 
 class Done(Reply, tag="done"):
-    """`handle`: the slab's CUDA IPC handle, 64 bytes. `returned`: the entry returned
+    """`handle`: the slab's CUDA IPC handle, 64 bytes; `handles`: one an allocation, where
+    the slab is made of several. `returned`: the entry returned
     something. `nodes`: what the entry's calls added to the graph, one count a call, -1
     where it was not counted. `kinds`: nodes of the whole graph by kind, empty where they
     were not looked into. `suspicious`: what those nodes touch that a graph must not.
     `steps`: recorded steps, in rehearsal. `compiled`: compilers that ran during it."""
 
     handle: Annotated[bytes, msgspec.Meta(max_length=64)] = b""
+    handles: Annotated[
+        tuple[Annotated[bytes, msgspec.Meta(max_length=64)], ...], msgspec.Meta(max_length=256)
+    ] = ()
     returned: bool = False
     nodes: Annotated[tuple[int, ...], msgspec.Meta(max_length=8)] = ()
     kinds: Annotated[dict[Short, Count], msgspec.Meta(max_length=32)] = {}
@@ -173,14 +191,26 @@ class Ask(Record, tag_field="ask"):
 
 
 class SpawnWorker(Ask, tag="spawn"):
-    """A fresh worker. The answer is `Spawned`, with one end of its socket attached."""
+    """A fresh worker for the GPU of this number. The answer is `Spawned`, with one end of
+    its socket attached."""
+
+    device: int = 0
+
+
+class LocateWorkers(Ask, tag="locate"):
+    """Ask workers that hang for the line where they do, all before any of them is killed:
+    ranks that wait for a killed one would go on. The answer is `Located`."""
+
+    workers: tuple[int, ...]
 
 
 class EndWorker(Ask, tag="end"):
-    """Kill the worker if it lives, sweep what it left, say how it ended."""
+    """Kill the worker if it lives, sweep what it left, say how it ended. One that `hung` is
+    asked for its line first; neither it nor one to be `killed` is given time to leave."""
 
     worker: int
     hung: bool = False
+    killed: bool = False
 
 
 class WantQuiet(Ask, tag="want_quiet"):
@@ -208,7 +238,7 @@ class Examined(Ask, tag="examined"):
     outcome: bytes
 
 
-AnyAsk = SpawnWorker | EndWorker | WantQuiet | Told | Facts | Examined
+AnyAsk = SpawnWorker | LocateWorkers | EndWorker | WantQuiet | Told | Facts | Examined
 
 
 class Tell(Record, tag_field="tell"):
@@ -244,6 +274,12 @@ class Ended(Tell, tag="ended"):
     output: Text = ""
 
 
+class Located(Tell, tag="located"):
+    """The line of the candidate that each worker was running, None where it is not known."""
+
+    places: tuple[Where | None, ...]
+
+
 class Quiet(Tell, tag="quiet"):
     """Nothing else uses the device."""
 
@@ -252,7 +288,7 @@ class Finish(Tell, tag="finish"):
     pass
 
 
-AnyTell = Begin | Examine | Spawned | Ended | Quiet | Finish
+AnyTell = Begin | Examine | Spawned | Located | Ended | Quiet | Finish
 
 
 # --- the wire ------------------------------------------------------------------------------

@@ -27,7 +27,8 @@ class Budget(Record):
 
 class VariantRequest(Record):
     """One variant to examine. `graph`: capture and replay are asked for (on a CPU:
-    rehearsed). `larger` is the eager call of the perturbation."""
+    rehearsed). `larger` is the eager call of the perturbation. `ranks`: workers that make
+    each call together, as a group."""
 
     slot: str
     variant: str
@@ -39,6 +40,7 @@ class VariantRequest(Record):
     graph: bool
     domain: Literal["full", "partial"] = "full"
     notes: tuple[str, ...] = ()
+    ranks: int = 1
 
 
 class RunSettings(Record):

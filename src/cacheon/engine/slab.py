@@ -5,6 +5,8 @@ not cut out of a larger tensor, so that a candidate sees what it would see in se
 """
 
 import ctypes
+from bisect import bisect_right
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -50,20 +52,41 @@ class _DeviceMemory:
 
 
 class Slab:
-    """`nbytes` at `address` of a device's memory, which the caller keeps mapped."""
+    """`nbytes` at `address` of a device's memory, which the caller keeps mapped.
+
+    It may be made of several allocations: `starts` are the offsets at which they begin, from
+    0 upwards, `addresses` where they lie. No tensor spans two of them."""
 
     def __init__(self, address: int, nbytes: int, device: torch.device) -> None:
         self.address = address
         self.nbytes = nbytes
         self.device = device
+        self._starts, self._addresses = [0], [address]
+
+    @classmethod
+    def of_pieces(
+        cls, starts: Sequence[int], addresses: Sequence[int], nbytes: int, device: torch.device
+    ) -> "Slab":
+        slab = cls(addresses[0], nbytes, device)
+        slab._starts, slab._addresses = list(starts), list(addresses)
+        return slab
+
+    def _at(self, offset: int, nbytes: int) -> int:
+        """The address of a region. Raises ValueError where no allocation holds all of it."""
+        piece = bisect_right(self._starts, offset) - 1
+        ends = [*self._starts[1:], self.nbytes]
+        if offset < 0 or nbytes < 0 or offset + nbytes > ends[piece]:
+            whole = (
+                f"{self.nbytes}" if len(ends) == 1 else f"the allocation that ends at {ends[piece]}"
+            )
+            raise ValueError(f"{nbytes} bytes at {offset} are not inside {whole}")
+        return self._addresses[piece] + offset - self._starts[piece]
 
     def raw(self, offset: int, nbytes: int) -> torch.Tensor:
         """uint8 (nbytes,), a storage of its own. Raises ValueError outside the slab."""
-        if offset < 0 or nbytes < 0 or offset + nbytes > self.nbytes:
-            raise ValueError(f"{nbytes} bytes at {offset} are not inside {self.nbytes}")
+        address = self._at(offset, nbytes)
         if nbytes == 0:
             return torch.empty(0, dtype=torch.uint8, device=self.device)
-        address = self.address + offset
         if self.device.type == "cuda":
             return torch.as_tensor(_DeviceMemory(address, nbytes), device=self.device)
         block = (ctypes.c_ubyte * nbytes).from_address(address)

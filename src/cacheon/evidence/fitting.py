@@ -41,7 +41,8 @@ def refuse_other_launch(arena: Arena, launch: Launch) -> None:
     context = arena.context
     if launch.device != arena.device:
         raise InputError(place="launch", expected=f"device {arena.device}", got=launch.device)
-    if len(launch.devices) < context.world_size:
+    # On a CPU any number of ranks share it.
+    if arena.device == "cuda" and len(launch.devices) < context.world_size:
         raise InputError(
             place="launch",
             expected=f"{context.world_size} or more devices",

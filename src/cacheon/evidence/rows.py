@@ -35,6 +35,9 @@ ADVICE = frozenset({"CG807"})
 FORBIDDEN_NODES = frozenset({"host", "allocation", "free", "conditional"})
 """Kinds of graph node that replay something else than device work on fixed storage."""
 
+COLLECTIVES = frozenset({"moe.fused_experts_reduce"})
+"""Slots that ranks call together beside those named `collective.`: written down, so that old
+bytes are regraded without the contract that was installed."""
 PERTURB = "perturb"
 """The probe that is a stage of the course, too: replays after it are compared."""
 
@@ -77,7 +80,8 @@ def ranks_of(case: RequiredCase) -> int:
     """How many ranks must have seen the case: all of the world for a collective, else one.
 
     0 where a collective's call does not say how large its world is."""
-    if not case.descriptor.slot.startswith("collective."):
+    slot = case.descriptor.slot
+    if not slot.startswith("collective.") and slot not in COLLECTIVES:
         return 1
     world = case.descriptor.call.get("world_size")
     return world if isinstance(world, int) else 0

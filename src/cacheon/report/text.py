@@ -87,6 +87,9 @@ def headline(outcome: VariantOutcome) -> str:
         f"dtype={outcome.dtype}",
         f"graph={outcome.graph}",
     ]
+    ranks = max((len(row.ranks) for row in outcome.rows), default=0)
+    if ranks:
+        parts.insert(3, f"ranks={ranks}")
     if outcome.graph == "verified":
         parts.append(f"graph_replays={outcome.graph_replays}")
     if outcome.rehearsal:
@@ -182,6 +185,8 @@ def _details(row: CaseRow) -> Iterator[Line]:
                 f"{order.replays_completed}, bursts {order.soak_passed} of {order.soak_completed}",
             )
         ]
+    if row.rank is not None:
+        yield [("dim", f"         to blame: rank {row.rank} of {len(row.ranks)}")]
     if row.nodes:
         counted = ", ".join(f"{count} {kind}" for kind, count in sorted(row.nodes.items()))
         yield [("dim", f"         graph nodes: {one_line(counted)}")]

@@ -10,6 +10,7 @@ from cacheon.engine.request import RunSettings
 from cacheon.evidence.contracts import contract_digest
 from cacheon.evidence.keys import Key
 from cacheon.evidence.requirement import Requirement
+from cacheon.evidence.requiring import context_of
 from cacheon.evidence.soundness import unsound
 from cacheon.evidence.store import LIMITS, DirectoryStore
 from cacheon.records.canonical import decode
@@ -43,7 +44,8 @@ def observe(
     signer = Key.load(key)
     refuse(asked, signer, str(requirement))
     settings = settings_of(asked, options)
-    with opened([bundle], Options(every_row=True)) as bundles:
+    every_row = Options(every_row=True, world_size=context_of(asked).world_size)
+    with opened([bundle], every_row) as bundles:
         checked = usable(bundles[0], asked)
         settings = msgspec.structs.replace(settings, scratch=(str(bundles.directory),))
         with (
@@ -90,12 +92,24 @@ def refuse(asked: Requirement, signer: Key, file: str) -> None:
                 got="another: install the version that wrote the requirement",
             )
         if slot.kind == "collective":
-            raise InputError(
-                file=file,
-                place=member.slot,
-                expected="an op or a block",
-                got="a collective: rank groups are not started yet",
-            )
+            refuse_other_group(asked, member.slot, file)
+
+
+def refuse_other_group(asked: Requirement, slot: str, file: str) -> None:
+    """Raises InputError where a collective's ranks would not be one group of all of them,
+    each in a process of its own."""
+    context = context_of(asked)
+    if context.world_size < 2 or context.tp_size != context.world_size:
+        raise InputError(
+            file=file,
+            place=slot,
+            expected="two ranks or more, in one group: tp_size the same as world_size",
+            got=f"tp_size {context.tp_size} of world_size {context.world_size}",
+        )
+    if asked.isolation == "inline":
+        raise InputError(
+            file=file, place=slot, expected="isolation process: ranks have one each", got="inline"
+        )
 
 
 def usable(candidate: Opened | Unusable, asked: Requirement) -> Opened:

@@ -8,6 +8,7 @@ import msgspec
 
 from cacheon.bundle import Bundle, Variant
 from cacheon.contract.coverage import work_of
+from cacheon.contract.slots import slot as slot_of
 from cacheon.engine.outcome import VariantOutcome
 from cacheon.engine.request import Candidate, RunSettings, VariantRequest
 from cacheon.evidence.delivery import DELIVERY, DELIVERY_TYPE, Delivery
@@ -17,7 +18,7 @@ from cacheon.evidence.launch import Launch
 from cacheon.evidence.observation import Observation
 from cacheon.evidence.pointers import named
 from cacheon.evidence.requirement import RequiredVariant, Requirement
-from cacheon.evidence.requiring import rebuild, rebuild_larger
+from cacheon.evidence.requiring import context_of, rebuild, rebuild_larger
 from cacheon.evidence.running import (
     RUN,
     RUNS,
@@ -221,4 +222,5 @@ def request_of(
         larger=rebuild_larger(variant, row, asked),
         graph=asked.graph_required,
         domain="full" if variant.covered else "partial",
+        ranks=context_of(asked).world_size if slot_of(variant.slot).kind == "collective" else 1,
     )

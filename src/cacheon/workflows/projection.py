@@ -88,12 +88,7 @@ def _observation(
         descriptor=descriptor,
         applicable=row.applicable,
         graph_required=request.graph,
-        ranks=(
-            RankObservation(
-                rank=0,
-                orders=tuple(_order(each, cut_off=not complete) for each in row.orders),
-            ),
-        ),
+        ranks=_ranks(row, cut_off=not complete),
         failure=row.failure,
         stage=row.stage or "",
         complete=complete,
@@ -106,6 +101,15 @@ def _observation(
         max_relative=row.max_relative,
         backend="cuda" if outcome.backend == "cuda" else "rehearsal",
         isolation="process" if outcome.isolation == "process" else "inline",
+    )
+
+
+def _ranks(row: CaseRow, *, cut_off: bool) -> tuple[RankObservation, ...]:
+    """What each rank saw; a process of its own is rank 0."""
+    seen = [(each.rank, each.orders) for each in row.ranks] or [(0, row.orders)]
+    return tuple(
+        RankObservation(rank=rank, orders=tuple(_order(each, cut_off=cut_off) for each in orders))
+        for rank, orders in seen
     )
 
 

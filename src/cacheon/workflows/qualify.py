@@ -69,7 +69,7 @@ def qualify(
         )
     )
     with (
-        opened(bundles, Options(every_row=True)) as candidates,
+        opened(bundles, Options(every_row=True, world_size=ruled.context.world_size)) as candidates,
         DirectoryStore.open(store, create=True) as kept,
         start(
             msgspec.structs.replace(settings, scratch=(str(candidates.directory),)), watch

@@ -34,8 +34,8 @@ def select(bundle: Bundle, options: Options) -> tuple[list[Variant], list[str]]:
             left.append(f"{name}: not a member of {bundle.target}")
         elif options.variants and variant.name not in options.variants:
             left.append(f"{name}: not named by --variant")
-        elif slot_of(variant.slot).kind == "collective":
-            left.append(f"{name}: a collective needs a rank group, which is not started yet")
+        elif slot_of(variant.slot).kind == "collective" and options.world_size == 1:
+            left.append(f"{name}: a collective needs ranks: add --world-size 2, or more")
         else:
             chosen.append(variant)
     if not chosen:
@@ -83,6 +83,8 @@ def request_for(
     of this row's. Raises InputError."""
     slot = slot_of(variant.slot)
     on_cpu = facts.device == "cpu"
+    ranks = options.world_size if slot.kind == "collective" else 1
+    refuse_lacking_devices(ranks, facts)
     notes = []
     graph = slot.kind == "op" or variant.graph_safe is True or options.require_graph
     if variant.graph_safe is not True:
@@ -98,6 +100,8 @@ def request_for(
         dtype=dtype_for(variant, options, facts.device),
         architecture=architecture,
         graph_mode="cuda_graph" if graph else "eager",
+        tp_size=ranks,
+        world_size=ranks,
         given=given_context(options.context),
     )
     small = on_cpu and not options.full
@@ -137,7 +141,26 @@ def request_for(
         graph=graph,
         domain="full" if coverage.full else "partial",
         notes=(*notes, *coverage.missing),
+        ranks=ranks,
     )
+
+
+def refuse_lacking_devices(ranks: int, facts: DeviceFacts) -> None:
+    """Raises InputError where there are fewer GPUs than ranks, or they are not alike."""
+    if ranks == 1 or facts.device == "cpu":
+        return
+    names = [f"{d.name} ({d.architecture}, {d.memory} MiB)" for d in facts.devices]
+    if len(names) < ranks:
+        raise InputError(
+            place="--world-size", expected=f"at most {len(names)}, one GPU a rank", got=str(ranks)
+        )
+    other = next((name for name in names[:ranks] if name != names[0]), "")
+    if other:
+        raise InputError(
+            place="--world-size",
+            expected="GPUs that are alike (CUDA_VISIBLE_DEVICES selects some)",
+            got=f"{names[0]} beside {other}",
+        )
 
 
 def _named(cases: tuple[Case, ...], wanted: tuple[str, ...]) -> tuple[Case, ...]:

@@ -75,6 +75,7 @@ def settings_for(options: Options) -> RunSettings:
     """The settings of a run. Raises GraphProofUnavailable where graph proof is demanded
     of a CPU, InputError for a context that no call has."""
     given_context(options.context)
+    refuse_ranks(options)
     device: Device = "cuda" if has_gpu() else "cpu"
     if options.device != "auto":
         device = options.device
@@ -91,6 +92,20 @@ def settings_for(options: Options) -> RunSettings:
         isolation=options.isolation,
         budget=Budget(command=options.timeout, compile=options.compile_timeout),
     )
+
+
+def refuse_ranks(options: Options) -> None:
+    """Raises InputError for ranks that make no group of all of them, each in a process."""
+    if options.tp_size not in (None, options.world_size):
+        raise InputError(
+            place="--tp-size",
+            expected=f"{options.world_size}, the world size: one group of all ranks",
+            got=str(options.tp_size),
+        )
+    if options.world_size > 1 and options.isolation == "inline":
+        raise InputError(
+            place="--isolation", expected="process, for ranks have one each", got="inline"
+        )
 
 
 def verify(

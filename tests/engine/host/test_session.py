@@ -5,7 +5,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -32,6 +32,7 @@ from cacheon.engine.protocol import (
     ProcessPort,
     Raised,
     Stop,
+    Where,
     Wire,
 )
 from cacheon.engine.request import Budget, DeviceFacts
@@ -98,10 +99,13 @@ class PuppetKeeper:
         self.puppet = Puppet(answer, greeting)
         self.ended: list[tuple[int, bool]] = []
 
-    def start(self) -> tuple[int, ProcessPort]:
+    def start(self, device: int) -> tuple[int, ProcessPort]:
         return 41, ProcessPort(self.puppet.ours)
 
-    def end(self, worker: int, hung: bool) -> Ended:
+    def locate(self, workers: Sequence[int]) -> tuple[Where | None, ...]:
+        raise AssertionError("one worker is asked as it is ended")
+
+    def end(self, worker: int, hung: bool, killed: bool) -> Ended:
         self.ended.append((worker, hung))
         return Ended(status=0)
 

@@ -43,3 +43,84 @@ def test_the_group_stays_as_it_is(rule, entry):
         Recording([]).record(entry)
     assert caught.value.rule == rule
     assert dist.is_initialized()
+
+
+def replayed(entry, x, out, notes=None):
+    """Record on x, poison out, replay on new values; what a replay was seen to call."""
+    noted = []
+    recording = Recording([x, out], note=noted.append)
+    out.fill_(-1)
+    recording.record(entry, x, out)
+    recorded, noted[:] = out.clone(), []
+    x.add_(3)
+    recording.replay()
+    return recorded, noted
+
+
+def gathered(x, out):
+    parts = [torch.empty_like(x)]
+    dist.all_gather(parts, x)
+    out.copy_(parts[0])
+
+
+def broadcast(x, out):
+    out.copy_(x)
+    dist.broadcast(out, 0)
+
+
+def started_and_waited_for(x, out):
+    out.copy_(x)
+    work = dist.all_reduce(out, async_op=True)
+    out2 = x + 0
+    work.wait()
+    out.copy_(out * 0.5 + out2 * 0.5)
+
+
+def functional(x, out):
+    from torch.distributed import _functional_collectives as f
+
+    out.copy_(f.all_reduce(x, "sum", dist.group.WORLD) + 0)
+
+
+def operator(x, out):
+    name = dist.group.WORLD.group_name
+    summed = torch.ops._c10d_functional.all_reduce(x, "sum", name)
+    whole = torch.ops._c10d_functional.all_gather_into_tensor(summed, 1, name)
+    out.copy_(torch.ops._c10d_functional.wait_tensor(whole))
+
+
+@pytest.mark.parametrize(
+    ("entry", "calls"),
+    [
+        (gathered, ["all_gather float32 4"]),
+        (broadcast, ["broadcast float32 4"]),
+        (started_and_waited_for, ["all_reduce float32 4"]),
+        (functional, ["all_reduce float32 4"]),
+        (operator, ["all_reduce float32 4", "all_gather_into_tensor float32 4"]),
+    ],
+    ids=lambda each: getattr(each, "__name__", ""),
+)
+def test_every_way_to_a_collective_is_replayed_and_noted(entry, calls):
+    x, out = torch.arange(4.0), torch.empty(4)
+    _, noted = replayed(entry, x, out)
+    assert torch.equal(out, x)
+    assert noted == calls
+
+
+def test_none_is_carried_out_while_recording():
+    """Ranks whose records differ must be told so, and not wait for each other."""
+    x, out = torch.arange(4.0), torch.empty(4)
+    recorded, _ = replayed(lambda x, out: dist.all_gather([out], x), x, out)
+    assert torch.equal(recorded, torch.full((4,), -1.0))
+    assert torch.equal(out, x)
+
+
+def test_a_host_constant_in_a_collective_is_host_data():
+    x = torch.ones(4)
+
+    def entry(x):
+        dist.all_reduce(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+
+    with pytest.raises(Violation) as caught:
+        Recording([x]).record(entry, x)
+    assert caught.value.rule == "CG102"

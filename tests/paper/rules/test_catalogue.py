@@ -13,7 +13,7 @@ FROZEN = {
     "staleness": "CG301 CG302 CG303 CG304 CG305",
     "streams": "CG401 CG402 CG403 CG404",
     "allocation": "CG501 CG502 CG503 CG504 CG505 CG506",
-    "groups": "CG601 CG602",
+    "groups": "CG601 CG602 CG603",
     "state": "CG701 CG702 CG703",
     "declarations": "CG801 CG802 CG803 CG804 CG805 CG806 CG807 CG808",
     "hostility": "CG901 CG902 CG903 CG904 CG905 CG906 CG907 CG908 CG909 CG910",

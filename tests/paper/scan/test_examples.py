@@ -15,13 +15,17 @@ PUBLIC = ROOT / "tests" / "bundles" / "public"
 
 SEEN: dict[str, list[tuple[str, int]]] = {
     "accumulator_cleared_once": [("CG304", 14)],
+    "barrier_in_the_entry": [("CG105", 7)],
     "borrows_other_inputs": [("CG202", 14)],
+    "contribution_left_out": [("CG304", 8)],
     "cpu_round_trip": [("CG102", 7), ("CG102", 8)],
     "default_stream_launch": [("CG401", 7)],
+    "destroys_the_group": [("CG601", 9)],
     "endless_print": [("CG104", 7)],
     "epoch_wraps": [("CG701", 12)],
     "fills_the_gaps": [("CG204", 16)],
     "first_value_cache": [("CG301", 12)],
+    "group_in_the_entry": [("CG601", 7)],
     "growing_workspace": [("CG302", 12)],
     "hang": [("CG104", 9)],
     "host_constant": [("CG102", 7)],
@@ -37,16 +41,21 @@ SEEN: dict[str, list[tuple[str, int]]] = {
     "mutated_input": [("CG202", 8)],
     "no_op": [("CG201", 4)],
     "nonzero_gather": [("CG103", 23)],
+    "one_rank_skips": [("CG602", 8)],
     "partial_write": [("CG203", 9)],
     "patched_comparison": [("CG905", 3), ("CG905", 4), ("CG905", 5)],
     "pinned_host_copy": [("CG305", 12)],
+    "rank_leaves": [("CG602", 11), ("CG902", 12)],
+    "rank_raises": [("CG602", 8)],
     "reads_the_callers_frames": [("CG802", 6), ("CG905", 8)],
+    "retained_contribution": [("CG301", 9)],
     "retained_first_output": [("CG205", 10)],
     "returns_the_result": [("CG206", 8)],
     "searches_for_the_answer": [("CG802", 6), ("CG905", 8)],
     "split_workspace": [("CG302", 14)],
     "synchronizes": [("CG105", 9)],
     "unjoined_side_stream": [("CG401", 13)],
+    "waits_for_nobody": [("CG602", 8)],
     "weight_cached_once": [("CG301", 9)],
     "writes_past_the_end": [("CG204", 20)],
 }
@@ -54,15 +63,29 @@ SEEN: dict[str, list[tuple[str, int]]] = {
 
 UNSEEN = {
     "decode_length_off_by_one": "one comparison is another than the contract's",
+    "first_rank_only": "which rank is given the sum",
+    "last_rank_differs": "the arithmetic of one rank",
+    "mean_over_ranks": "what a sum is divided by",
+    "nobody_waits": "whether anybody waits for work that is kept",
     "null_write": "where a pointer leads",
     "one_wrong_head": "the arithmetic of one head",
+    "own_part_twice": "what is added to a sum",
+    "rank_hangs": "whether a loop of a rank's ends",
+    "ranks_out_of_order": "in which order, not what, the ranks call",
     "raises_in_prepare": "whether the shape fits",
+    "residual_on_every_rank": "what is summed over ranks is replicated",
     "sdpa_mask_off_by_one": "one number is another than the contract's",
     "tail_not_written": "whether the tile divides the width",
 }
 """Broken examples whose fault only a run shows, and what hides it."""
 
-ALSO_TRUE = {("reads_the_callers_frames", "CG802")}
+ALSO_TRUE = {
+    ("reads_the_callers_frames", "CG802"),
+    ("contribution_left_out", "CG304"),
+    ("rank_leaves", "CG602"),
+    ("rank_raises", "CG602"),
+    ("waits_for_nobody", "CG602"),
+}
 """True of the source as well, and not what a run meets first."""
 
 

@@ -9,6 +9,7 @@ import torch
 
 from cacheon.contract.slots.model import Slot
 from cacheon.engine.grader.compare import measure
+from cacheon.engine.grader.contributions import Mistake
 from cacheon.engine.grader.judging import Judgement
 from cacheon.engine.grader.session import Lost, Refused
 from cacheon.engine.outcome import Finding, OrderName, Place, Stage
@@ -51,7 +52,8 @@ class Evidence:
     `earlier` are expected answers of other calls and rounds, oldest first; `replayed` those
     of this call's rounds before, the last one first; `lag` says by how many replays a burst
     is behind. `elsewhere`: an output that this call was not given has
-    changed. `early`: the same call is right once its inputs lie ready beforehand."""
+    changed. `early`: the same call is right once its inputs lie ready beforehand.
+    `mistake`: which sum over ranks the answer is right for."""
 
     stage: Stage
     order: OrderName
@@ -66,6 +68,8 @@ class Evidence:
     replayed: Sequence[Values] = field(default_factory=list)
     lag: int = 0
     context: str = ""
+    mistake: Mistake | None = None
+    ranks: int = 1
 
 
 def place_of(where: Where | None) -> Place | None:
@@ -78,6 +82,8 @@ def from_refusal(refusal: Refused, order: OrderName) -> Finding:
     """An exception that a command met."""
     reply, stage = refusal.reply, refusal.stage
     text = (f"{reply.kind}: {reply.message}" if reply.kind else reply.message)[:600]
+    if refusal.rank >= 0:
+        text = f"only rank {refusal.rank}: {text}"
     return Finding(
         rule=_rule_said(refusal) or _rule_of_exception(refusal),
         stage=stage,
@@ -149,7 +155,10 @@ def from_graph(done: Done, order: OrderName, entry: str) -> Finding | None:
 def from_judgement(slot: Slot, judgement: Judgement, evidence: Evidence) -> Finding:
     """A wrong answer."""
     rule, words = _explain(slot, judgement, evidence)
-    prefix = f"{evidence.context}: " if evidence.context else ""
+    prefix = f"rank {judgement.rank}: " if evidence.ranks > 1 else ""
+    if judgement.fine and len(judgement.fine) == evidence.ranks - 1:
+        prefix = f"only {prefix}"
+    prefix += f"{evidence.context}: " if evidence.context else ""
     if evidence.call >= 0:
         replays = f" after {evidence.passed} right ones" if evidence.passed else ""
         prefix += f"call {evidence.call} of the graph{replays}: "
@@ -205,6 +214,9 @@ def _wrong_values(slot: Slot, judgement: Judgement, evidence: Evidence) -> tuple
         for values in evidence.earlier:
             if _alike(slot, judgement, actual, values):
                 return "CG301", f"{words}; it is the right answer for earlier inputs"
+    if evidence.mistake is not None:
+        rule = "CG301" if evidence.mistake.old else "CG603"
+        return rule, f"{words}; it is {evidence.mistake.words}"
     if evidence.stage in ("replay", "perturb", "burst", "soak"):
         if evidence.stage == "soak":
             return "CG701", words
@@ -281,20 +293,29 @@ def _broken_guard(judgement: Judgement) -> str:
     return f"a cell in the gaps between the rows of {judgement.name} was written"
 
 
+def from_parting(words: str, stage: Stage, order: OrderName) -> Finding:
+    """Ranks that call different collectives."""
+    message = f"the ranks do not do the same: {words}"
+    return Finding(rule="CG602", stage=stage, message=message[:900], order=order)
+
+
 def from_loss(lost: Lost, ended: Ended, order: OrderName) -> Finding:
     """A worker that is gone."""
     said = ended.output.strip().splitlines()
     tail = f"; it printed: {said[0][:200]}" if said else ""
+    whose = "the candidate's process" if lost.rank < 0 else f"the process of rank {lost.rank}"
     if lost.how == "hung":
         return Finding(
-            rule="CG104",
+            rule="CG602" if lost.apart else "CG104",
             stage=lost.stage,
-            message=f"no answer: {lost.detail}",
+            message=f"no answer: {lost.detail}"[:900],
             place=place_of(ended.where),
             order=order,
         )
+    if lost.how == "parted":
+        return from_parting(lost.detail, lost.stage, order)
     if lost.how == "died" and ended.killed:
-        message = "the candidate's process closed its channel and stayed"
+        message = f"{whose} closed its channel and stayed"
         return Finding(rule="CG903", stage=lost.stage, message=message, order=order)
     if lost.how == "garbled":
         message = f"the worker's answer is no message: {lost.detail}"
@@ -304,7 +325,7 @@ def from_loss(lost: Lost, ended: Ended, order: OrderName) -> Finding:
         message = f"the device context is lost: {lost.detail}"
         return Finding(rule=rule, stage=lost.stage, message=message[:600], order=order)
     if ended.signal >= 0:
-        message = f"the candidate's process died by signal {ended.signal}{tail}"
+        message = f"{whose} died by signal {ended.signal}{tail}"
         return Finding(rule="CG901", stage=lost.stage, message=message[:600], order=order)
-    message = f"the candidate's process left with status {ended.status}{tail}"
+    message = f"{whose} left with status {ended.status}{tail}"
     return Finding(rule="CG902", stage=lost.stage, message=message[:600], order=order)

@@ -9,6 +9,7 @@ from cacheon.engine.outcome import (
     Finding,
     OrderName,
     OrderResult,
+    RankResult,
     Stage,
     Status,
 )
@@ -44,6 +45,8 @@ class Tally:
         self.replays_asked = -1
         """How many the course set out to do; -1 before it came to them."""
         self.soak_asked = -1
+        self.ahead: frozenset[int] = frozenset()
+        """Ranks that were right in the step in which another was not."""
 
     def passed(self, stage: Stage) -> None:
         if stage not in self.stages:
@@ -53,8 +56,8 @@ class Tally:
 class Page:
     """Everything seen of one case."""
 
-    def __init__(self, case: Case) -> None:
-        self.case = case
+    def __init__(self, case: Case, ranks: int = 1) -> None:
+        self.case, self.world = case, ranks
         self.findings: list[Finding] = []
         self.tallies: dict[OrderName, Tally] = {}
         self.max_abs = 0.0
@@ -62,10 +65,14 @@ class Page:
         self.company: str = ""
         self.nodes: dict[str, int] = {}
         self.notes: list[str] = []
+        self.compared: list[bool] = []
+        """Of each right replay, whether all ranks answered bit for bit the same."""
         self.infrastructure = ""
         self.needs_cuda = False
         """In some order the candidate asked for what only a device has."""
         self._checked = False
+        self.rank: int | None = None
+        """The rank that is to blame, where there are several and one is known."""
         self.unplaced = False
         """The failure was an exception without a line of the candidate."""
 
@@ -91,6 +98,11 @@ class Page:
         it also shows alone tells something."""
         rule = self.findings[0].rule
         return self.findings[0].place is None and not self.unplaced and rule not in _NOT_ANSWERS
+
+    @property
+    def is_of_ranks(self) -> bool:
+        """It is what ranks came to together, and no line of the candidate, that is wrong."""
+        return self.world > 1 and self.failed and self.findings[0].place is None
 
     def tally(self, order: OrderName) -> Tally:
         return self.tallies.setdefault(order, Tally())
@@ -146,21 +158,47 @@ class Page:
             failure=failure,
             stage=self.findings[0].stage if self.findings else None,
             findings=tuple(self.findings),
-            orders=tuple(
-                OrderResult(
-                    order=order,
-                    stages=tuple(tally.stages),
-                    replays_completed=tally.replays_completed,
-                    replays_passed=tally.replays_passed,
-                    soak_completed=tally.soak_completed,
-                    soak_passed=tally.soak_passed,
-                )
-                for order, tally in self.tallies.items()
-            ),
+            orders=tuple(_order(order, tally) for order, tally in self.tallies.items()),
+            rank=self.rank if self.findings else None,
+            ranks=self._ranks(),
             max_abs=self.max_abs.hex() if self.tallies else "",
             max_relative=self.max_relative.hex() if self.tallies else "",
             company=company,  # type: ignore[arg-type]
             nodes=self.nodes,
-            notes=tuple(self.notes),
+            notes=(*self.notes, *self._agreement()),
             infrastructure=self.infrastructure if status == "incomplete" else "",
         )
+
+    def _agreement(self) -> tuple[str, ...]:
+        if not self.compared:
+            return ()
+        same, total = sum(self.compared), len(self.compared)
+        return (f"ranks agree bit for bit in {same} of {total} replays",)
+
+    def _ranks(self) -> tuple[RankResult, ...]:
+        """How far each rank came; none where there is one. They walk in step: only in the
+        step that ends a course are some right and some not."""
+        if self.world == 1:
+            return ()
+        return tuple(
+            RankResult(
+                rank=rank,
+                orders=tuple(
+                    _order(order, tally, ahead=rank in tally.ahead)
+                    for order, tally in self.tallies.items()
+                ),
+            )
+            for rank in range(self.world)
+        )
+
+
+def _order(order: OrderName, tally: Tally, *, ahead: bool = False) -> OrderResult:
+    """`ahead`: the last answers were right here, though not on every rank."""
+    return OrderResult(
+        order=order,
+        stages=tuple(tally.stages),
+        replays_completed=tally.replays_completed,
+        replays_passed=tally.replays_completed if ahead else tally.replays_passed,
+        soak_completed=tally.soak_completed,
+        soak_passed=tally.soak_completed if ahead else tally.soak_passed,
+    )

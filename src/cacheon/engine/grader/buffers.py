@@ -80,10 +80,11 @@ class Answers(NamedTuple):
 
 
 class CallBuffers:
-    """The buffers of one call of one case."""
+    """The buffers of one call of one case, on one rank. `home` is the device on which the
+    grader computes: values come from there, and answers are judged there."""
 
-    def __init__(self, slab: Slab, plan: CallPlan, case: Case) -> None:
-        self.case = case
+    def __init__(self, slab: Slab, plan: CallPlan, case: Case, home: torch.device) -> None:
+        self.case, self.home = case, home
         self.rows = plan.rows
         activations = [t for t in case.tensors if t.role == "activation"]
         outputs = [t for t in case.tensors if t.role == "output"]
@@ -116,7 +117,7 @@ class CallBuffers:
     def stage_rows(self, bank: Values, picks: torch.Tensor) -> None:
         """Fill every row: row j takes entry picks[j] of the bank, (entries, *shape)."""
         for name, ring in self.staging.items():
-            if ring.is_contiguous():
+            if ring.is_contiguous() and ring.device == picks.device:
                 torch.index_select(bank[name], 0, picks, out=ring)
             else:
                 ring.copy_(bank[name].index_select(0, picks))
@@ -125,11 +126,16 @@ class CallBuffers:
         """bool (inputs + outputs,): everything is as `poison` left it, bit for bit; the log
         is not looked at."""
         same = [
-            (_bits(tensor) == (_bits(integers[name]) if name in integers else nan_of(tensor))).all()
+            (_bits(tensor) == self._poison_of(name, tensor, integers)).all()
             for name, tensor in self.inputs.items()
         ]
         same += [(output.region == output.fresh).all() for output in self.outputs.values()]
         return torch.stack(same)
+
+    def _poison_of(self, name: str, tensor: torch.Tensor, integers: Values) -> torch.Tensor:
+        if name in integers:
+            return _bits(integers[name].to(tensor.device))
+        return nan_of(tensor)
 
     def poison(self, integers: Values) -> None:
         """Poison inputs, outputs and log. Integer inputs get other valid values: an index
@@ -145,16 +151,22 @@ class CallBuffers:
     def collect(self) -> list[Answers]:
         """Copy every output once into memory of our own."""
         return [
-            Answers(output, output.log.clone(), output.region.clone())
+            Answers(output, _taken(output.log, self.home), _taken(output.region, self.home))
             for output in self.outputs.values()
         ]
 
     def inputs_unchanged(self, values: Values) -> torch.Tensor:
         """bool (inputs,): bit for bit what the producer copied in."""
         same = [
-            (_bits(tensor) == _bits(values[name])).all() for name, tensor in self.inputs.items()
+            (_bits(tensor.to(self.home)) == _bits(values[name])).all()
+            for name, tensor in self.inputs.items()
         ]
         return torch.stack(same)
+
+
+def _taken(tensor: torch.Tensor, home: torch.device) -> torch.Tensor:
+    """A copy, on the grader's own device."""
+    return tensor.to(home, copy=True)
 
 
 def nan_of(tensor: torch.Tensor) -> torch.Tensor:

@@ -4,12 +4,12 @@ import time
 
 import torch
 
-from cacheon.engine.grader.buffers import CallBuffers
 from cacheon.engine.grader.compare import measure
+from cacheon.engine.grader.everywhere import Everywhere
 from cacheon.engine.grader.judging import Judgement, as_right_as
 from cacheon.engine.grader.layout import row_bytes
 from cacheon.engine.grader.probes.growth import climbs
-from cacheon.engine.grader.truth import Bank
+from cacheon.engine.grader.truth import Bank, Values
 from cacheon.engine.grader.walk import CaseFailed, Walk
 from cacheon.engine.outcome import Finding
 from cacheon.engine.protocol import Replay
@@ -22,6 +22,8 @@ _TELLING_BYTES = 256 << 10
 _MOST_LAG, _FEWEST_ROWS, _LAGGING_ROWS = 8, 3, 6
 """How far behind an answer is looked for, and over how many rows it must be so, at least
 and at most: the draws of a small bank repeat."""
+Known = list[list[torch.Tensor]]
+"""A row that was found right: of each rank, of each output, uint8 (nbytes,)."""
 BANK = 4
 """Draws that a soak picks from, at random, for every row of every burst."""
 
@@ -48,7 +50,7 @@ class Bursts:
         if not left:
             return
         bank = walk.truth.bank(walk.pages[case].case, f"soak:{walk.order}", min(BANK, left))
-        known: list[dict[int, list[torch.Tensor]]] = [{} for _ in calls]
+        known: list[dict[int, Known]] = [{} for _ in calls]
         deadline = time.monotonic() + _PATIENCE_ON_CPU
         while left > 0:
             if self._is_enough(case, deadline):
@@ -64,11 +66,16 @@ class Bursts:
                 for layer, picked in enumerate(picks)
             ]
             walk.lags = {
-                (case, layer): self._lag(calls[layer], bank, layer, picked[:rows])
+                (case, layer): self._lag(
+                    calls[layer], judgements[layer].rank, bank, layer, picked[:rows]
+                )
                 for layer, picked in enumerate(picks)
                 if not judgements[layer].ok
             }
-            walk.expect_right(case, judgements, "soak", tally.soak_passed)
+            given = [
+                self._given(bank, picked, j) for picked, j in zip(picks, judgements, strict=True)
+            ]
+            walk.expect_right(case, judgements, "soak", tally.soak_passed, given)
             tally.soak_passed += rows
             left -= rows
         walk.expect_untouched(case, "soak")
@@ -88,7 +95,7 @@ class Bursts:
         slow = self.walk.tally(case).seconds_a_replay > _PATIENCE_ON_CPU / ring
         return _SLOW_BURST if slow and not self.walk.session.on_cuda else ring
 
-    def _stage(self, case: int, layer: int, buffers: CallBuffers, bank: Bank) -> list[int]:
+    def _stage(self, case: int, layer: int, buffers: Everywhere, bank: Bank) -> list[int]:
         walk = self.walk
         picked = [walk.random.randrange(bank.entries) for _ in range(buffers.rows)]
         buffers.poison(walk.integers(case, f"B{layer}"))
@@ -97,19 +104,23 @@ class Bursts:
 
     def _judge(
         self,
-        buffers: CallBuffers,
+        buffers: Everywhere,
         bank: Bank,
         layer: int,
         picked: list[int],
-        known: dict[int, list[torch.Tensor]],
+        known: dict[int, Known],
     ) -> Judgement:
         last = {name: values[picked[-1]] for name, values in bank.values.items()}
-        if all(entry in known for entry in picked):
-            rows = [
-                [known[entry][output] for entry in picked] for output in range(len(buffers.outputs))
-            ]
-            if as_right_as(buffers, rows, last):
-                return Judgement.right(buffers.case)
+        if all(entry in known for entry in picked) and all(
+            as_right_as(
+                one,
+                [[known[entry][rank][o] for entry in picked] for o in range(len(one.outputs))],
+                buffers.values_of(rank, last),
+            )
+            for rank, one in enumerate(buffers.ranks)
+        ):
+            right = Judgement.right(buffers.case)
+            return right._replace(fine=frozenset(range(len(buffers.ranks))))
         index = torch.tensor(picked, device=self.walk.truth.device)
         expected = {
             name: answers.index_select(0, index) for name, answers in bank.expected[layer].items()
@@ -120,12 +131,21 @@ class Bursts:
         judgement = self.walk.judge_rows(buffers, collected, expected, last)
         if judgement.ok:
             for row, entry in enumerate(picked):
-                known.setdefault(entry, [answers.rows[row].clone() for answers in collected])
+                known.setdefault(
+                    entry, [[answers.rows[row].clone() for answers in one] for one in collected]
+                )
         return judgement
 
-    def _lag(self, buffers: CallBuffers, bank: Bank, layer: int, picked: list[int]) -> int:
-        """How many replays the answers of a burst are behind; 0 where they are not."""
-        rows = {a.output.tensor.name: a.output.cells(a.rows) for a in buffers.collect()}
+    def _given(self, bank: Bank, picked: list[int], judgement: Judgement) -> Values:
+        """What the call was given whose answer is wrong; the last one, where none is."""
+        return {name: values[picked[judgement.row]] for name, values in bank.values.items()}
+
+    def _lag(
+        self, buffers: Everywhere, rank: int, bank: Bank, layer: int, picked: list[int]
+    ) -> int:
+        """How many replays a rank's answers of a burst are behind; 0 where they are not."""
+        answers = buffers.ranks[rank].collect()
+        rows = {a.output.tensor.name: a.output.cells(a.rows) for a in answers}
         name = next(iter(rows))
         for lag in range(1, min(_MOST_LAG, len(picked) - _FEWEST_ROWS) + 1):
             late = range(lag, min(len(picked), lag + _LAGGING_ROWS))

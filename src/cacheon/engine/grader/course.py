@@ -15,9 +15,9 @@ A case that fails leaves the company; the others go on.
 import time
 from collections.abc import Callable
 
-from cacheon.engine.grader.attribution import Evidence, from_graph, from_judgement
-from cacheon.engine.grader.buffers import CallBuffers
+from cacheon.engine.grader.attribution import Evidence, from_graph, from_judgement, from_parting
 from cacheon.engine.grader.bursts import Bursts
+from cacheon.engine.grader.everywhere import Everywhere
 from cacheon.engine.grader.following import Following
 from cacheon.engine.grader.layout import LAYERS
 from cacheon.engine.grader.rounds import Rounds
@@ -29,7 +29,7 @@ from cacheon.engine.protocol import Call, Capture, Disturb, Load, Prepare, Warm
 
 _SETS = ("A", "A'")
 _SLOW = 0.2
-"""Seconds of both eager checks of a case, drawing and comparing included."""
+"""Seconds of both eager checks of a case and rank, drawing and comparing included."""
 _IN_COMPANY = 2
 
 
@@ -80,6 +80,7 @@ class Course:
         walk.history[case, -1] = [
             walk.truth.expected(one, layer, values) for layer in range(LAYERS)
         ]
+        walk.gave(case, -1, values)
         walk.stage(case, walk.session.eager[case][0], "A", values)
         walk.wait()
         walk.session.ask(Warm(case=case), "warmup", case, compiles=True)
@@ -88,7 +89,8 @@ class Course:
         for which in range(len(_SETS)):
             self._eager_check(case, which)
         tally.passed("eager")
-        walk.slow |= not walk.session.on_cuda and time.monotonic() - started > _SLOW
+        taken = (time.monotonic() - started) / walk.session.ranks
+        walk.slow |= not walk.session.on_cuda and taken > _SLOW
         if self.graph and self._is_worth_rehearsing(case):
             self._capture(case)
             tally.captured = True
@@ -114,12 +116,14 @@ class Course:
         other.poison(walk.integers(case, _SETS[1 - which]))
         walk.stage(case, buffers, _SETS[which], values)
         walk.wait()
-        done = walk.session.ask(Call(case=case, which=which), "eager", case, compiles=True)
+        answers = walk.session.ask(Call(case=case, which=which), "eager", case, compiles=True)
         judgement = walk.judge(buffers, expected, values)
         page.measure(judgement.max_abs, judgement.max_relative)
         if judgement.ok:
             self._expect_others_untouched(case, other, _SETS[1 - which])
+            walk.gave(case, -1, values)
             return
+        walk.blame(case, judgement.rank)
         elsewhere = walk.wrote_elsewhere([other])
         early = judgement.fault == "value" and self._right_when_inputs_lie_ready(
             case, which, values, expected
@@ -128,28 +132,32 @@ class Course:
             stage="eager",
             order=walk.order,
             entry=walk.candidate.entry,
-            returned=done.returned,
+            returned=any(done.returned for done in answers),
             elsewhere=elsewhere,
             early=early,
             earlier=walk.history[case, -1],
+            mistake=walk.mistake(case, which, judgement, values, -1),
+            ranks=walk.session.ranks,
         )
         raise CaseFailed(from_judgement(walk.slot, judgement, evidence))
 
-    def _expect_others_untouched(self, case: int, other: CallBuffers, where: str) -> None:
+    def _expect_others_untouched(self, case: int, other: Everywhere, where: str) -> None:
         """The set that this call was not given, and the weights."""
         walk = self.walk
         walk.expect_untouched(case, "eager")
-        names = [*(f"input {name}" for name in other.inputs)]
-        names += [f"output {name}" for name in other.outputs]
-        for same, name in zip(
-            other.untouched(walk.integers(case, where)).tolist(), names, strict=True
-        ):
-            if not same:
-                rule = "CG205" if name.startswith("output") else "CG202"
-                message = f"{name} of an earlier call was written to"
-                raise CaseFailed(
-                    Finding(rule=rule, stage="eager", message=message, order=walk.order)
-                )
+        for rank, buffers in enumerate(other.ranks):
+            names = [*(f"input {name}" for name in buffers.inputs)]
+            names += [f"output {name}" for name in buffers.outputs]
+            for same, name in zip(
+                buffers.untouched(walk.integers(case, where)).tolist(), names, strict=True
+            ):
+                if not same:
+                    walk.blame(case, rank)
+                    rule = "CG205" if name.startswith("output") else "CG202"
+                    message = f"{name} of an earlier call was written to"
+                    raise CaseFailed(
+                        Finding(rule=rule, stage="eager", message=message, order=walk.order)
+                    )
 
     def _right_when_inputs_lie_ready(
         self, case: int, which: int, values: Values, expected: Values
@@ -158,8 +166,7 @@ class Course:
         call: then it reads them on a stream that does not wait for the caller's."""
         walk, buffers = self.walk, self.walk.session.eager[case][which]
         walk.stage(case, buffers, _SETS[which], values)
-        for name, tensor in buffers.inputs.items():
-            tensor.copy_(values[name])
+        buffers.lay(values)
         walk.wait()
         try:
             walk.session.ask(Call(case=case, which=which), "eager", case)
@@ -174,11 +181,19 @@ class Course:
             buffers.poison(walk.integers(case, f"B{layer}"))
             buffers.stage_everywhere(values)
             walk.history[case, layer] = [walk.truth.expected(page.case, layer, values)]
+            walk.gave(case, layer, values)
         walk.wait()
-        done = walk.session.ask(Capture(case=case), "capture", case)
-        page.nodes = dict(done.kinds)
-        finding = from_graph(done, walk.order, walk.candidate.entry)
-        if finding is not None:
-            raise CaseFailed(finding)
-        if not done.kinds and walk.session.on_cuda:
+        answers = walk.session.ask(Capture(case=case), "capture", case)
+        page.nodes = dict(answers[0].kinds)
+        apart = walk.session.parting()
+        if apart is not None:
+            # Before any replay of graphs that would wait for each other for ever.
+            page.rank = apart.ranks[1] if apart.odd else None
+            raise CaseFailed(from_parting(apart.words, "capture", walk.order))
+        for rank, done in enumerate(answers):
+            finding = from_graph(done, walk.order, walk.candidate.entry)
+            if finding is not None:
+                page.rank = rank if len(answers) > 1 else None
+                raise CaseFailed(finding)
+        if not page.nodes and walk.session.on_cuda:
             page.note("graph nodes not looked into: install cuda-bindings")

@@ -6,7 +6,6 @@ is changed, the others held still. Nothing here decides whether a case fails.
 
 import torch
 
-from cacheon.engine.grader.buffers import CallBuffers
 from cacheon.engine.grader.layout import LAYERS
 from cacheon.engine.grader.session import Lost, Refused
 from cacheon.engine.grader.truth import Values
@@ -92,11 +91,7 @@ class Following:
         walk.restart_counter()
         walk.wait()
         walk.session.ask(Replay(case=case, times=1), "replay", case)
-        return [_log(buffers) for buffers in calls]
-
-
-def _log(buffers: CallBuffers) -> torch.Tensor:
-    return torch.cat([answers.rows[0] for answers in buffers.collect()])
+        return [buffers.first_rows() for buffers in calls]
 
 
 def _told(finding: Finding, rule: str, words: str) -> Finding:

@@ -19,7 +19,8 @@ class Judgement(NamedTuple):
     """What is wrong with one call's answers, if anything.
 
     `row` is the ring row that is wrong, -1 for what concerns them all. `answers`,
-    `expected` and `wrong` (bool, a cell) let the attribution look closer."""
+    `expected` and `wrong` (bool, a cell) let the attribution look closer. `rank` is whose
+    answers they are, `fine` the ranks whose answers are right."""
 
     case: Case
     ok: bool
@@ -33,6 +34,8 @@ class Judgement(NamedTuple):
     answers: Answers | None
     expected: torch.Tensor | None
     wrong: dict[str, torch.Tensor]
+    rank: int = 0
+    fine: frozenset[int] = frozenset()
 
     @classmethod
     def right(cls, case: Case) -> "Judgement":
@@ -48,7 +51,8 @@ def as_right_as(
     flags = [buffers.inputs_unchanged(last_values)]
     for output, rows in zip(buffers.outputs.values(), known, strict=True):
         count = len(rows)
-        log = output.log[:count].view(torch.int64)
+        log = output.log[:count].view(torch.int64).to(buffers.home)
+        region = output.region.view(torch.int64).to(buffers.home)
         if output.region.numel() >= _LARGE:
             # Side by side they would cost as much again.
             flags += [
@@ -56,7 +60,7 @@ def as_right_as(
             ]
         else:
             flags.append((log == torch.stack(tuple(rows)).view(torch.int64)).all().reshape(1))
-        flags.append((output.region.view(torch.int64) == log[count - 1]).all().reshape(1))
+        flags.append((region == log[count - 1]).all().reshape(1))
     return all(all(told) for told in _tell(flags))
 
 
@@ -115,6 +119,28 @@ def judge(
                     wrong={name: masks[name]},
                 )
     return Judgement(case, True, "", "", -1, None, worst_abs, worst_relative, None, None, masks)
+
+
+def worst_of(judgements: Sequence[Judgement]) -> Judgement:
+    """Of one a rank, the first that is wrong, a wrong value before what changed after its
+    snapshot; where none is, what is true of them all, (rows, ranks, *shape) for the cells."""
+    if len(judgements) == 1:
+        return judgements[0]
+    fine = frozenset(rank for rank, each in enumerate(judgements) if each.ok)
+    wrong = [rank for rank in range(len(judgements)) if rank not in fine]
+    wrong.sort(key=lambda rank: judgements[rank].fault == "early")
+    if wrong:
+        return judgements[wrong[0]]._replace(rank=wrong[0], fine=fine)
+    masks = {
+        name: torch.stack([each.wrong[name] for each in judgements], dim=1)
+        for name in judgements[0].wrong
+    }
+    return judgements[0]._replace(
+        max_abs=max(each.max_abs for each in judgements),
+        max_relative=max(each.max_relative for each in judgements),
+        wrong=masks,
+        fine=fine,
+    )
 
 
 def _tell(flags: Sequence[torch.Tensor]) -> list[list[bool]]:

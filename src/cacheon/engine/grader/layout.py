@@ -21,11 +21,13 @@ _WORDS = 16
 
 
 class Layout(NamedTuple):
-    """The plan a worker gets, and how large its slab is, in bytes."""
+    """The plan a worker gets, and how large its slab is, in bytes. `starts`: where
+    allocations of their own begin, if inputs and outputs are to have them."""
 
     plan: WorkerPlan
     nbytes: int
     weights: dict[tuple[str, tuple[int, ...], int], TensorRef]
+    starts: tuple[int, ...] = ()
 
 
 class _Bump:
@@ -77,6 +79,7 @@ class _Planner:
         self.weights: dict[tuple[str, tuple[int, ...], int], TensorRef] = {}
         self.prepares: list[dict[str, TensorRef]] = []
         self.prepared: dict[object, int] = {}
+        self.starts = {0}
 
     def lay(self) -> Layout:
         counter = self.bump.take(16)
@@ -109,7 +112,8 @@ class _Planner:
             larger=larger,
             prepares=tuple(self.prepares),
         )
-        return Layout(plan, self.bump.end, self.weights)
+        starts = tuple(sorted(self.starts - {self.bump.end}))
+        return Layout(plan, self.bump.end, self.weights, starts)
 
     def _place_weights(self, case: Case) -> None:
         for layer in range(LAYERS):
@@ -129,10 +133,14 @@ class _Planner:
     def _live(self, cases: Sequence[Case]) -> dict[str, int]:
         live = {}
         for name, role, nbytes in _largest(cases):
+            # Custom collectives export their inputs and outputs: each begins an allocation,
+            # and whatever comes next begins another.
+            self.starts.add(self.bump.end)
             if role == "activation":
                 live[name] = self.bump.take(nbytes)
             elif role == "output":
                 live[name] = self.bump.take(padded(nbytes) + 2 * GUARD) + GUARD
+        self.starts.add(self.bump.end)
         return live
 
     def _ring(self, ranked: Sequence[tuple[Case, int]]) -> dict[str, int]:

@@ -4,6 +4,7 @@ import importlib.metadata
 import os
 import socket
 import time
+from collections.abc import Sequence
 
 import msgspec
 import torch
@@ -22,12 +23,15 @@ from cacheon.engine.protocol import (
     Examine,
     Examined,
     Facts,
+    Located,
+    LocateWorkers,
     ProcessPort,
     Quiet,
     Spawned,
     SpawnWorker,
     Told,
     WantQuiet,
+    Where,
     Wire,
 )
 from cacheon.engine.request import Progress, RunSettings, SeenDevice
@@ -42,15 +46,22 @@ class HostKeeper:
     def __init__(self, wire: HostWire) -> None:
         self.wire = wire
 
-    def start(self) -> tuple[int, ProcessPort]:
-        self.wire.send(SpawnWorker())
+    def start(self, device: int) -> tuple[int, ProcessPort]:
+        self.wire.send(SpawnWorker(device=device))
         answer = self.wire.receive()
         if not isinstance(answer, Spawned):
             raise InfrastructureError(f"no worker came: the host said {type(answer).__name__}")
         return answer.worker, ProcessPort(socket.socket(fileno=self.wire.descriptor()))
 
-    def end(self, worker: int, hung: bool) -> Ended:
-        self.wire.send(EndWorker(worker=worker, hung=hung))
+    def locate(self, workers: Sequence[int]) -> tuple[Where | None, ...]:
+        self.wire.send(LocateWorkers(workers=tuple(workers)))
+        answer = self.wire.receive()
+        if not isinstance(answer, Located) or len(answer.places) != len(workers):
+            raise InfrastructureError(f"no places: the host said {type(answer).__name__}")
+        return answer.places
+
+    def end(self, worker: int, hung: bool, killed: bool) -> Ended:
+        self.wire.send(EndWorker(worker=worker, hung=hung, killed=killed))
         answer = self.wire.receive()
         if not isinstance(answer, Ended):
             raise InfrastructureError(f"no end: the host said {type(answer).__name__}")

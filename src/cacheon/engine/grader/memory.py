@@ -2,11 +2,13 @@
 
 import mmap
 import os
+from collections.abc import Sequence
 from fcntl import F_ADD_SEALS, F_SEAL_GROW, F_SEAL_SEAL, F_SEAL_SHRINK, fcntl
 
 import torch
 
 from cacheon.engine import driver
+from cacheon.engine.ledger import NBYTES, Called, Ledger
 from cacheon.engine.slab import Slab
 
 
@@ -28,16 +30,43 @@ class SharedMemfd:
         self._view = None
 
 
-class MappedDeviceMemory:
-    """CUDA: the worker's own allocation, mapped by IPC."""
+class SharedLedger:
+    """A rank's ledger, in a sealed memfd."""
 
-    def __init__(self, handle: bytes, nbytes: int) -> None:
-        self._address = driver.open_shared(handle)
-        device = torch.device("cuda", torch.cuda.current_device())
-        self.slab = Slab(self._address, nbytes, device)
+    def __init__(self) -> None:
+        self.descriptor = os.memfd_create("cacheon-ledger", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(self.descriptor, NBYTES)
+        fcntl(self.descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+        self._ledger = Ledger(self.descriptor)
+
+    def read(self) -> tuple[Called, ...]:
+        return self._ledger.read()
 
     def close(self) -> None:
-        driver.close_shared(self._address)
+        self._ledger.close()
+        os.close(self.descriptor)
+
+
+class MappedDeviceMemory:
+    """CUDA: the worker's own allocations on the GPU of number `device`, mapped by IPC; they
+    begin at `starts`. Raises DriverError."""
+
+    def __init__(
+        self, handles: Sequence[bytes], starts: Sequence[int], nbytes: int, device: int
+    ) -> None:
+        self._device = torch.device("cuda", device)
+        if len(handles) != len(starts):
+            raise driver.DriverError(f"{len(handles)} handles for {len(starts)} allocations")
+        with torch.cuda.device(self._device):
+            # The driver maps into the current context; the first operation makes it.
+            torch.zeros(1, device=self._device)
+            self._addresses = [driver.open_shared(handle) for handle in handles]
+        self.slab = Slab.of_pieces(starts, self._addresses, nbytes, self._device)
+
+    def close(self) -> None:
+        with torch.cuda.device(self._device):
+            for address in self._addresses:
+                driver.close_shared(address)
 
 
 class OwnMemory:

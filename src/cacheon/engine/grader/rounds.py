@@ -58,16 +58,19 @@ class Rounds:
             walk.judge(calls[layer], expected, values)
             for layer, (values, expected) in enumerate(drawn)
         ]
-        walk.expect_right(case, judgements, stage, tally.replays_passed)
+        given = [values for values, _ in drawn]
+        walk.expect_right(case, judgements, stage, tally.replays_passed, given)
         walk.expect_untouched(case, stage)
         if self.turn == walk.replays // 2:
             # The first replay after the perturbation is held against the canaries.
             walk.session.ask(Disturb(step="inspect"), stage, case)
         for layer, (_, expected) in enumerate(drawn):
             self._count_cells(case, layer, judgements[layer])
+            walk.gave(case, layer, given[layer])
             walk.history[case, layer] = [*walk.history[case, layer], expected][-4:]
         tally.replays_passed += 1
         tally.passed(stage)
+        walk.compare_ranks(case)
 
     def _fresh(self, case: int, layer: int, extreme: Extreme) -> tuple[Values, Values]:
         """Values whose answers differ from the last ones: a round in which they do not
@@ -105,6 +108,9 @@ class Rounds:
                     f"call {layer}: a cell of {name} is out of tolerance in {worst} of "
                     f"{rounds} rounds"
                 )
+                if self.walk.session.ranks > 1:
+                    per_rank = failures.flatten(1).amax(1)
+                    self.walk.pages[case].rank = int(per_rank.argmax())
                 raise CaseFailed(
                     Finding(rule="CG804", stage="replay", message=message, order=self.walk.order)
                 )
@@ -157,10 +163,12 @@ class Rounds:
         judgement = walk.judge(buffers, walk.truth.expected(one, 0, values), values)
         walk.lie_idle()
         if not judgement.ok:
+            walk.blame(case, judgement.rank)
             evidence = Evidence(
                 stage="eager",
                 order=walk.order,
                 entry=walk.candidate.entry,
+                ranks=walk.session.ranks,
                 context="in an eager call after capture",
             )
             raise CaseFailed(from_judgement(walk.slot, judgement, evidence))
@@ -180,10 +188,12 @@ class Rounds:
         expected = walk.truth.expected(buffers.case, 0, values)
         judgement = walk.judge(buffers, expected, values)
         if not judgement.ok:
+            walk.blame(case, judgement.rank)
             evidence = Evidence(
                 stage="eager",
                 order=walk.order,
                 entry=walk.candidate.entry,
+                ranks=walk.session.ranks,
                 context=f"in a larger eager call ({label})",
             )
             raise CaseFailed(from_judgement(walk.slot, judgement, evidence))

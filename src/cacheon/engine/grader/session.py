@@ -1,7 +1,7 @@
 """One worker, its slab, and the ways in which it can be lost."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import torch
@@ -10,8 +10,14 @@ from cacheon.contract.case import Case
 from cacheon.contract.slots.model import Slot
 from cacheon.engine.grader.buffers import CallBuffers
 from cacheon.engine.grader.layout import Layout, lay
-from cacheon.engine.grader.memory import MappedDeviceMemory, OwnMemory, SharedMemfd
-from cacheon.engine.grader.truth import Truth
+from cacheon.engine.grader.memory import (
+    MappedDeviceMemory,
+    OwnMemory,
+    SharedLedger,
+    SharedMemfd,
+)
+from cacheon.engine.grader.truth import Truth, of_rank
+from cacheon.engine.ledger import Called
 from cacheon.engine.outcome import Stage
 from cacheon.engine.protocol import (
     AnyCommand,
@@ -22,11 +28,14 @@ from cacheon.engine.protocol import (
     Ended,
     Garbled,
     InlinePort,
+    JoinGroup,
     MakeSlab,
     ProcessPort,
     Raised,
     Stop,
     TooSlow,
+    Where,
+    Wire,
 )
 from cacheon.engine.request import Budget
 from cacheon.engine.slab import Slab
@@ -37,35 +46,61 @@ _ROOM = 4
 and as much again for what the candidate itself allocates."""
 _COMES_UP = 60.0
 """Seconds for a worker to make its device context."""
+_MEETS = 60.0
+"""Seconds for a group to come about once all of its ranks were told."""
 _LEAVE = 2.0
 """Seconds for a worker to leave by itself; one whose child holds its socket never seems to."""
 
 
-class Lost(Exception):
-    """The worker can answer no more. `how`: died, hung, garbled, or its device context is
-    gone (`sticky`). `case` is the index of the case it was working on, -1 for none."""
-
-    def __init__(self, how: str, stage: Stage, case: int, detail: str = "") -> None:
-        super().__init__(f"{how} in {stage}")
-        self.how, self.stage, self.case, self.detail = how, stage, case, detail
+AnyPort = ProcessPort | InlinePort
 
 
 class Refused(Exception):
-    """The worker answered a command with an exception of the candidate's."""
+    """The worker answered a command with an exception of the candidate's. `rank`: whose it
+    is where others did not meet it too, else -1."""
 
-    def __init__(self, reply: Raised, stage: Stage, case: int) -> None:
+    def __init__(self, reply: Raised, stage: Stage, case: int, rank: int = -1) -> None:
         super().__init__(reply.message)
-        self.reply, self.stage, self.case = reply, stage, case
+        self.reply, self.stage, self.case, self.rank = reply, stage, case, rank
+
+
+class Lost(Exception):
+    """The worker can answer no more. `how`: died, hung, garbled, its device context is gone
+    (`sticky`), or its ranks are out of step (`parted`) after what one of them `refused`.
+    `case` is the index of the case it was working on, -1 for none; `rank` whose fault it
+    seems to be, -1 where that is not known. `apart`: ranks called different collectives."""
+
+    def __init__(
+        self,
+        how: str,
+        stage: Stage,
+        case: int,
+        detail: str = "",
+        *,
+        rank: int = -1,
+        refused: Refused | None = None,
+        apart: bool = False,
+    ) -> None:
+        super().__init__(f"{how} in {stage}")
+        self.how, self.stage, self.case, self.detail = how, stage, case, detail
+        self.rank, self.refused, self.apart = rank, refused, apart
 
 
 class Keeper(Protocol):
     """Who starts and ends workers: the host, over its socket."""
 
-    def start(self) -> tuple[int, ProcessPort | InlinePort]:
-        """A fresh worker's number, and the port to it."""
+    def start(self, device: int) -> tuple[int, AnyPort]:
+        """A fresh worker's number, and the port to it; on a GPU, the one of that number."""
         ...
 
-    def end(self, worker: int, hung: bool) -> Ended: ...
+    def locate(self, workers: Sequence[int]) -> tuple[Where | None, ...]:
+        """The line of the candidate that each of these is running, while all of them live."""
+        ...
+
+    def end(self, worker: int, hung: bool, killed: bool) -> Ended:
+        """End a worker: one that `hung` is asked for its line; neither that nor one to be
+        `killed` is waited for."""
+        ...
 
     def quiet(self) -> None:
         """Wait until nothing else of this examination uses the device; it stays so until
@@ -74,7 +109,10 @@ class Keeper(Protocol):
 
 
 class Session:
-    """A worker arranged for some cases. `close` must be called once, whatever happens."""
+    """A worker arranged for some cases. `close` must be called once, whatever happens.
+
+    `rank`: which of the group's it is; on a GPU, the device too. `worker`: one that was
+    started for it already."""
 
     def __init__(
         self,
@@ -86,24 +124,28 @@ class Session:
         budget: Budget,
         truth: Truth,
         on_cpu: bool,
+        rank: int = 0,
+        worker: tuple[int, AnyPort] | None = None,
     ) -> None:
         self.keeper, self.cases, self.budget = keeper, cases, budget
+        self.rank, self.home = rank, truth.device
         self.on_cuda = not on_cpu
         self.layout: Layout = lay(slot, cases, larger, rows)
         if self.on_cuda and _ROOM * self.layout.nbytes > torch.cuda.mem_get_info()[0]:
             # Two orders side by side would not fit.
             keeper.quiet()
-        self.worker, self.port = keeper.start()
+        self.worker, self.port = worker or keeper.start(rank)
+        self._ledger: SharedLedger | None = None
         self._memory: SharedMemfd | MappedDeviceMemory | OwnMemory | None = None
         try:
-            self._open(on_cpu)
+            self._open(on_cpu, apart=slot.kind == "collective")
             self._place_weights(truth, larger)
             self._make_buffers(larger)
         except BaseException:
             self.close()
             raise
 
-    def _open(self, on_cpu: bool) -> None:
+    def _open(self, on_cpu: bool, *, apart: bool) -> None:
         nbytes = self.layout.nbytes
         port = self.port
         if isinstance(port, ProcessPort):
@@ -114,11 +156,14 @@ class Session:
             command = MakeSlab(nbytes=nbytes, shared=True)
             reply = self._trusting(lambda: port.ask(command, 60.0, (memfd.descriptor,)))
         else:
-            reply = self._trusting(lambda: port.ask(MakeSlab(nbytes=nbytes), 60.0))
+            starts = self.layout.starts if apart else ()
+            command = MakeSlab(nbytes=nbytes, starts=starts)
+            reply = self._trusting(lambda: port.ask(command, 60.0))
             if isinstance(port, InlinePort):
                 self._memory = OwnMemory(port.slab())
             else:
-                self._memory = MappedDeviceMemory(reply.handle, nbytes)
+                handles = reply.handles if starts else (reply.handle,)
+                self._memory = MappedDeviceMemory(handles, starts or (0,), nbytes, self.rank)
         self._trusting(lambda: port.ask(Arrange(plan=self.layout.plan), 60.0))
 
     def _trusting(self, ask: Callable[[], AnyReply]) -> Done:
@@ -139,7 +184,8 @@ class Session:
         slab = self.slab
         for case in (*self.cases, *([larger] if larger else [])):
             for layer in range(3):
-                for name, values in truth.weights(case, layer).items():
+                weights = of_rank(case, truth.weights(case, layer), self.rank)
+                for name, values in weights.items():
                     shape = case.tensor(name).shape
                     slab.tensor(self.layout.weights[name, shape, layer]).copy_(values)
 
@@ -148,16 +194,43 @@ class Session:
         return self.slab.tensor(self.layout.weights[name, shape, layer])
 
     def _make_buffers(self, larger: Case | None) -> None:
-        plan = self.layout.plan
+        plan, home = self.layout.plan, self.home
         self.counter = self.slab.words(plan.counter, 8)
         self.eager: list[tuple[CallBuffers, ...]] = []
         self.captured: list[tuple[CallBuffers, ...]] = []
         for case, calls in zip(self.cases, plan.cases, strict=True):
-            self.eager.append(tuple(CallBuffers(self.slab, c, case) for c in calls.eager))
-            self.captured.append(tuple(CallBuffers(self.slab, c, case) for c in calls.captured))
+            self.eager.append(tuple(CallBuffers(self.slab, c, case, home) for c in calls.eager))
+            self.captured.append(
+                tuple(CallBuffers(self.slab, c, case, home) for c in calls.captured)
+            )
         self.larger = None
         if plan.larger is not None and larger is not None:
-            self.larger = CallBuffers(self.slab, plan.larger, larger)
+            self.larger = CallBuffers(self.slab, plan.larger, larger, home)
+
+    def join(self, world: int, meeting: str, skew: int) -> None:
+        """Begin to make this worker a rank; `joined` waits for it: the ranks must all have
+        been told before any of them can answer."""
+        self._ledger = SharedLedger()
+        command = JoinGroup(rank=self.rank, world=world, meeting=meeting, skew=skew)
+        try:
+            self.wire.send(command, (self._ledger.descriptor,))
+        except Closed as error:
+            raise InfrastructureError(f"rank {self.rank} was lost before it joined") from error
+
+    def joined(self) -> None:
+        """Wait until the group is there. Raises InfrastructureError."""
+        self._trusting(lambda: self.wire.receive(_MEETS))
+
+    def called(self) -> tuple[Called, ...]:
+        """The collectives that this rank has called since its last command."""
+        return self._ledger.read() if self._ledger is not None else ()
+
+    @property
+    def wire(self) -> Wire[AnyCommand, AnyReply]:
+        """The wire to a worker in a process of its own."""
+        if not isinstance(self.port, ProcessPort):
+            raise InfrastructureError("ranks need processes of their own")
+        return self.port.wire
 
     @property
     def slab(self) -> Slab:
@@ -189,16 +262,19 @@ class Session:
             with contextlib.suppress(Closed):
                 self.port.wire.send(Stop())
 
-    def close(self, *, hung: bool = False) -> Ended:
-        """End the worker and unmap its slab; how it ended."""
-        if not hung and isinstance(self.port, ProcessPort):
+    def close(self, *, hung: bool = False, killed: bool = False) -> Ended:
+        """End the worker and unmap its slab; how it ended. Only one that neither `hung` nor
+        is to be `killed` is given time to leave."""
+        if not hung and not killed and isinstance(self.port, ProcessPort):
             self.dismiss()
             # The end of the stream says that it left by itself.
             with contextlib.suppress(Closed, Garbled, TooSlow):
                 self.port.wire.receive(_LEAVE)
-        ended = self.keeper.end(self.worker, hung)
+        ended = self.keeper.end(self.worker, hung, killed)
         if isinstance(self.port, ProcessPort):
             self.port.wire.close()
         if self._memory is not None:
             self._memory.close()
+        if self._ledger is not None:
+            self._ledger.close()
         return ended

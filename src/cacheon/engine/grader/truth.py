@@ -18,10 +18,20 @@ _TELLING = 0.01
 """Share of an answer that must change between two rounds."""
 
 
+def of_rank(case: Case, values: Values, rank: int, behind: int = 0) -> Values:
+    """What one rank is given of values whose rank-varying tensors have their ranks first, or
+    behind so many other dimensions."""
+    return {
+        name: value.select(behind, rank) if case.tensor(name).rank_varying else value
+        for name, value in values.items()
+    }
+
+
 class Bank:
     """Drawn values and expected answers, stacked.
 
-    `values`: name to (entries, *shape). `expected`: for each layer, output name to
+    `values`: name to (entries, *shape), (entries, ranks, *shape) where they differ by rank.
+    `expected`: for each layer, output name to
     (entries, *shape), in float32 or better."""
 
     def __init__(self, values: Values, expected: Sequence[Values]) -> None:
@@ -49,7 +59,7 @@ class Truth:
         return self._weights[key]
 
     def values(self, case: Case, layer: int, where: str, turn: int, extreme: Extreme) -> Values:
-        """Every activation of one call."""
+        """Every activation of one call, on every rank."""
         key = DrawKey(
             seed=self.seed, slot=self.slot.name, case=case.label, buffer_set=where, round=turn
         )

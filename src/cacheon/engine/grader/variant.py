@@ -11,10 +11,11 @@ from cacheon.contract.slots import slot as slot_of
 from cacheon.engine.grader.attribution import from_loss
 from cacheon.engine.grader.book import Page
 from cacheon.engine.grader.course import Course
+from cacheon.engine.grader.group import Group, Place
 from cacheon.engine.grader.layout import row_bytes
-from cacheon.engine.grader.session import Keeper, Lost, Session
+from cacheon.engine.grader.session import Keeper, Lost
 from cacheon.engine.grader.truth import Truth
-from cacheon.engine.grader.walk import Walk
+from cacheon.engine.grader.walk import Walk, note_refusal
 from cacheon.engine.outcome import ORDERS, Finding, OrderName, VariantOutcome
 from cacheon.engine.protocol import Ended
 from cacheon.engine.request import Candidate, Progress, RunSettings, VariantRequest
@@ -45,7 +46,7 @@ class Trial(NamedTuple):
 class Leaving(NamedTuple):
     """A worker that was told to leave, and the page that what it leaves behind goes on."""
 
-    session: Session
+    session: Group
     page: Page
     order: OrderName
 
@@ -67,7 +68,7 @@ class Examiner:
         self.caches, self.watch, self.orders = caches, watch, orders
         self.slot = slot_of(request.slot)
         self.truth = Truth(request.slot, settings.seed, device)
-        self.pages = [Page(case) for case in request.cases]
+        self.pages = [Page(case, request.ranks) for case in request.cases]
         self.budget = settings.budget
         self.deaths_confirmed = False
         self.control_lives: dict[int, str] = {}
@@ -136,7 +137,7 @@ class Examiner:
             session.close()
             raise
         if lost is not None:
-            return Trial(lost, session.close(hung=lost.how == "hung"))
+            return Trial(lost, session.close(lost))
         session.dismiss()
         self.leaving.append(Leaving(session, pages[0], order))
         if len(self.leaving) > _MOST_LEAVING:
@@ -145,14 +146,15 @@ class Examiner:
 
     def _session(
         self, cases: tuple[Case, ...], larger: Case | None, rows: tuple[int, ...]
-    ) -> Session:
-        """A fresh worker. One that is leaving, with a candidate in it, may have kept an
+    ) -> Group:
+        """Fresh workers. One that is leaving, with a candidate in it, may have kept an
         earlier attempt from coming up: then it is seen off first."""
         on_cpu = self.settings.device == "cpu"
+        place = Place(self.request.ranks, self.caches, self.settings.seed)
 
-        def opened() -> Session:
-            return Session(
-                self.keeper, self.slot, cases, larger, rows, self.budget, self.truth, on_cpu
+        def opened() -> Group:
+            return Group(
+                self.keeper, self.slot, cases, larger, rows, self.budget, self.truth, on_cpu, place
             )
 
         try:
@@ -184,11 +186,13 @@ class Examiner:
     ) -> bool:
         """Decide whose fault a lost worker is; whether the order is done.
 
-        A hang is believed at once: waiting twice tells nothing new. A death must happen
-        twice before it counts, and only while the control lives."""
+        A hang is believed at once: waiting twice tells nothing new; so is what one rank of
+        several met. A death must happen twice before it counts, and only while the control
+        lives."""
         suspects = list(left) if lost.case < 0 else [left[lost.case]]
-        if lost.how == "hung":
-            self._shorten_deadlines()
+        if lost.how in ("hung", "parted"):
+            if lost.how == "hung":
+                self._shorten_deadlines()
             self._blame(suspects, order, lost, ended)
             return False
         if not self.deaths_confirmed:
@@ -208,10 +212,14 @@ class Examiner:
     def _blame(self, suspects: Sequence[int], order: OrderName, lost: Lost, ended: Ended) -> None:
         trouble = self._control(suspects[0], order)
         for i in suspects:
+            page = self.pages[i]
             if trouble:
-                self.pages[i].infrastructure = trouble
+                page.infrastructure = trouble
+            elif lost.refused is not None:
+                note_refusal(page, lost.refused, order, self.settings.device == "cuda")
             else:
-                self.pages[i].findings.append(from_loss(lost, ended, order))
+                page.rank = lost.rank if lost.rank >= 0 else None
+                page.findings.append(from_loss(lost, ended, order))
 
     def _shorten_deadlines(self) -> None:
         budget = self.budget
@@ -229,7 +237,7 @@ class Examiner:
         if control is None:
             return ""
         if case not in self.control_lives:
-            page = Page(self.pages[case].case)
+            page = Page(self.pages[case].case, self.request.ranks)
             trial = self._walk([case], order, [page], control)
             if trial.lost is not None:
                 self.control_lives[case] = (
@@ -242,7 +250,14 @@ class Examiner:
         return self.control_lives[case]
 
     def _suspect_infrastructure(self, members: Sequence[int], order: OrderName) -> None:
-        """A failure without a line of the candidate counts only while the control lives."""
+        """A failure without a line of the candidate counts only while the control lives. So
+        does a wrong answer of ranks, which much lies between: there the control of one case
+        speaks for all."""
+        answers = [i for i in members if self.pages[i].is_of_ranks]
+        if answers and (trouble := self._control(answers[0], order)):
+            for i in answers:
+                self.pages[i].findings.clear()
+                self.pages[i].infrastructure = trouble
         for i in members:
             page = self.pages[i]
             if page.failed and page.unplaced:
@@ -260,7 +275,7 @@ class Examiner:
             if not page.failed or not page.comparable:
                 continue
             order = page.findings[0].order or self.orders[0]
-            single = Page(page.case)
+            single = Page(page.case, self.request.ranks)
             trial = self._walk([i], order, [single])
             alone = trial.lost is not None or single.failed
             page.company = "alone" if alone else "company"
@@ -273,7 +288,7 @@ class Examiner:
         for j in others[:_MOST_OTHERS]:
             # Of the two the larger is first, as in the company.
             pair = sorted((i, j), key=lambda k: -row_bytes(self.pages[k].case))
-            pages = {k: Page(self.pages[k].case) for k in pair}
+            pages = {k: Page(self.pages[k].case, self.request.ranks) for k in pair}
             trial = self._walk(pair, order, [pages[k] for k in pair])
             if trial.lost is None and pages[i].failed:
                 finding = page.findings[0]

@@ -9,15 +9,20 @@ import torch
 from cacheon.contract.slots import slot as slot_of
 from cacheon.engine.grader.attribution import Evidence, from_judgement, from_refusal
 from cacheon.engine.grader.book import Page, Tally
-from cacheon.engine.grader.buffers import Answers, CallBuffers
-from cacheon.engine.grader.judging import Judgement, judge
+from cacheon.engine.grader.buffers import Answers
+from cacheon.engine.grader.contributions import Mistake, mistake
+from cacheon.engine.grader.everywhere import Everywhere
+from cacheon.engine.grader.group import Group
+from cacheon.engine.grader.judging import Judgement, judge, worst_of
 from cacheon.engine.grader.layout import LAYERS
-from cacheon.engine.grader.session import Refused, Session
-from cacheon.engine.grader.truth import Truth, Values
+from cacheon.engine.grader.session import Refused
+from cacheon.engine.grader.truth import Truth, Values, of_rank
 from cacheon.engine.outcome import Finding, OrderName, Stage
 from cacheon.engine.request import Candidate, RunSettings
 
 _SLOW_REPLAYS = 4
+_EARLIER = 2
+"""Calls whose inputs are remembered."""
 Extreme = Literal["minimal", "maximal", "any"]
 
 
@@ -29,12 +34,30 @@ class CaseFailed(Exception):
         self.finding = finding
 
 
+def note_refusal(page: Page, refusal: Refused, order: OrderName, on_cuda: bool) -> None:
+    """Note an exception that the candidate met."""
+    if refusal.rank >= 0:
+        page.rank = refusal.rank
+    # Only a rehearsal has reasons for these two; on a GPU a candidate made them up.
+    if refusal.reply.ours and not on_cuda:
+        page.infrastructure = f"the rehearsal itself failed: {refusal.reply.message}"
+        return
+    if refusal.reply.needs_cuda and not on_cuda:
+        page.needs_cuda = True
+        page.note(f"needs CUDA: {refusal.reply.message}")
+        return
+    # What ranks talk over fails at whatever line they happen to be.
+    between = page.world > 1 and refusal.reply.kind.startswith("Dist")
+    page.unplaced = refusal.reply.where is None or between
+    page.findings.append(from_refusal(refusal, order))
+
+
 class Walk:
-    """One order, in one session. `pages[i]` belongs to `session.cases[i]`."""
+    """One order, in one group. `pages[i]` belongs to `session.cases[i]`."""
 
     def __init__(
         self,
-        session: Session,
+        session: Group,
         pages: list[Page],
         truth: Truth,
         settings: RunSettings,
@@ -49,7 +72,7 @@ class Walk:
         self.at_capture: Extreme = "minimal" if order == "descending" else "maximal"
         self.at_replay: Extreme = "maximal" if order == "descending" else "minimal"
         self.perturbed = False
-        self.idle: list[CallBuffers] = []
+        self.idle: list[Everywhere] = []
         """Sets that nothing should write to any more."""
         self.probes: set[str] = set()
         """Adversities that were gone through to the end."""
@@ -59,6 +82,8 @@ class Walk:
         """Answers expected earlier, by case and call; call -1 stands for eager calls."""
         self.lags: dict[tuple[int, int], int] = {}
         """By how many replays the answers of the last burst are behind, by case and call."""
+        self.given: dict[tuple[int, int], list[Values]] = {}
+        """Inputs of earlier calls, the last ones first, by case and call as `history`."""
         self._poisons: dict[tuple[int, str], Values] = {}
 
     @property
@@ -99,21 +124,11 @@ class Walk:
 
     def refused(self, case: int, refusal: Refused) -> None:
         """Note an exception that the candidate met."""
-        page = self.pages[case]
-        # Only a rehearsal has reasons for these two; on a GPU a candidate made them up.
-        if refusal.reply.ours and not self.session.on_cuda:
-            page.infrastructure = f"the rehearsal itself failed: {refusal.reply.message}"
-            return
-        if refusal.reply.needs_cuda and not self.session.on_cuda:
-            page.needs_cuda = True
-            page.note(f"needs CUDA: {refusal.reply.message}")
-            return
-        page.unplaced = refusal.reply.where is None
-        page.findings.append(from_refusal(refusal, self.order))
+        note_refusal(self.pages[case], refusal, self.order, self.session.on_cuda)
 
     # --- buffers -------------------------------------------------------------------------------
 
-    def stage(self, case: int, buffers: CallBuffers, where: str, values: Values) -> None:
+    def stage(self, case: int, buffers: Everywhere, where: str, values: Values) -> None:
         """Poison everything of a call, and put values where its producer takes them."""
         buffers.poison(self.integers(case, where))
         buffers.stage(values)
@@ -126,38 +141,74 @@ class Walk:
         return self._poisons[key]
 
     def restart_counter(self) -> None:
-        self.session.counter.zero_()
+        self.session.restart_counter()
 
     def wait(self) -> None:
         """What the grader wrote must have arrived before a worker reads it."""
-        if self.truth.device.type == "cuda":
-            torch.cuda.synchronize()
+        self.session.wait()
 
     # --- judging --------------------------------------------------------------------------------
 
-    def judge(self, buffers: CallBuffers, expected: Values, values: Values) -> Judgement:
-        """Judge one answer."""
+    def judge(self, buffers: Everywhere, expected: Values, values: Values) -> Judgement:
+        """Judge one answer, on every rank."""
         one = {name: answer.unsqueeze(0) for name, answer in expected.items()}
-        return judge(self.slot, buffers.case, buffers, buffers.collect(), one, values, 1)
+        return self.judge_rows(buffers, buffers.collect(), one, values)
 
     def judge_rows(
         self,
-        buffers: CallBuffers,
-        collected: Sequence[Answers],
+        buffers: Everywhere,
+        collected: Sequence[Sequence[Answers]],
         expected: Values,
         values: Values,
     ) -> Judgement:
-        """Judge the first rows of a burst that was collected; `expected` is stacked."""
+        """Judge the first rows of a burst that was collected, on every rank; `expected` is
+        stacked."""
         rows = next(iter(expected.values())).shape[0]
-        return judge(self.slot, buffers.case, buffers, collected, expected, values, rows)
-
-    def wrote_elsewhere(self, others: list[CallBuffers]) -> bool:
-        """Whether an output that no call was given is no longer as it was poisoned."""
-        return any(
-            not bool((output.region == output.fresh).all())
-            for buffers in others
-            for output in buffers.outputs.values()
+        judgement = worst_of(
+            [
+                judge(
+                    self.slot,
+                    one.case,
+                    one,
+                    collected[rank],
+                    expected,
+                    buffers.values_of(rank, values),
+                    rows,
+                )
+                for rank, one in enumerate(buffers.ranks)
+            ]
         )
+        if judgement.fault == "value" and self.session.ranks > 1 and buffers.still_move(judgement):
+            return judgement._replace(fault="early")
+        return judgement
+
+    def blame(self, case: int, rank: int) -> None:
+        """The rank that the row names, where there are several."""
+        if self.session.ranks > 1:
+            self.pages[case].rank = rank
+
+    def compare_ranks(self, case: int) -> None:
+        """Count the replays in which every rank holds the same bits. No slot asks for it."""
+        if self.session.ranks > 1:
+            same = all(buffers.agree() for buffers in self.session.captured[case])
+            self.pages[case].compared.append(same)
+
+    def wrote_elsewhere(self, others: list[Everywhere]) -> bool:
+        """Whether an output that no call was given is no longer as it was poisoned."""
+        return not all(buffers.outputs_untouched() for buffers in others)
+
+    def mistake(
+        self, case: int, layer: int, judgement: Judgement, values: Values, call: int
+    ) -> Mistake | None:
+        """Which contribution a wrong sum lacks, or has too often; `layer` is whose weights
+        the call was made with, `call` which of the graph's it was, -1 for an eager one."""
+        earlier = self.given.get((case, call), [])
+        return mistake(self.truth, layer, judgement, values, earlier)
+
+    def gave(self, case: int, call: int, values: Values) -> None:
+        """Remember what a call was given, where ranks sum."""
+        if self.session.ranks > 1:
+            self.given[case, call] = [values, *self.given.get((case, call), [])][:_EARLIER]
 
     def lie_idle(self) -> None:
         """Poison the sets that no captured call is given: from here on nobody has a reason
@@ -171,43 +222,56 @@ class Walk:
         inputs and outputs of other calls. However right the answer is, somebody else's is
         not any more."""
         one = self.pages[case].case
-        flags, names = [], []
-        for layer in range(LAYERS):
-            for name, values in self.truth.weights(one, layer).items():
-                shown = self.session.weight(name, one.tensor(name).shape, layer)
-                flags.append((shown.view(torch.uint8) == values.view(torch.uint8)).all().reshape(1))
-                names.append(("CG202", f"weight {name} of layer {layer} is not what it was"))
-        for where, buffers in zip(("A", "A'"), self.idle, strict=False):
-            flags.append(buffers.untouched(self.integers(0, where)))
-            names += [
-                ("CG202", f"input {name} of an earlier call was written to")
-                for name in buffers.inputs
-            ]
-            names += [
-                ("CG205", f"output {name} of an earlier call was written to")
-                for name in buffers.outputs
-            ]
-        if not flags:
-            return
-        for same, (rule, words) in zip(torch.cat(flags).tolist(), names, strict=True):
-            if not same:
-                self._mend()
-                raise CaseFailed(Finding(rule=rule, stage=stage, message=words, order=self.order))
+        for rank in range(self.session.ranks):
+            flags, names = [], []
+            for layer in range(LAYERS):
+                for name, values in of_rank(one, self.truth.weights(one, layer), rank).items():
+                    shown = self.session.weight(rank, name, one.tensor(name).shape, layer)
+                    same = shown.view(torch.uint8).to(values.device) == values.view(torch.uint8)
+                    flags.append(same.all().reshape(1))
+                    names.append(("CG202", f"weight {name} of layer {layer} is not what it was"))
+            for where, idle in zip(("A", "A'"), self.idle, strict=False):
+                buffers = idle.ranks[rank]
+                flags.append(buffers.untouched(self.integers(0, where)).to(self.truth.device))
+                names += [
+                    ("CG202", f"input {name} of an earlier call was written to")
+                    for name in buffers.inputs
+                ]
+                names += [
+                    ("CG205", f"output {name} of an earlier call was written to")
+                    for name in buffers.outputs
+                ]
+            if not flags:
+                return
+            for same, (rule, words) in zip(torch.cat(flags).tolist(), names, strict=True):
+                if not same:
+                    self._mend()
+                    self.blame(case, rank)
+                    finding = Finding(rule=rule, stage=stage, message=words, order=self.order)
+                    raise CaseFailed(finding)
 
     def _mend(self) -> None:
         """Put everything back, so that the next case does not pay for it."""
-        for case in self.pages:
+        for page in self.pages:
             for layer in range(LAYERS):
-                for name, values in self.truth.weights(case.case, layer).items():
-                    shape = case.case.tensor(name).shape
-                    self.session.weight(name, shape, layer).copy_(values)
+                weights = self.truth.weights(page.case, layer)
+                for rank in range(self.session.ranks):
+                    for name, values in of_rank(page.case, weights, rank).items():
+                        shape = page.case.tensor(name).shape
+                        self.session.weight(rank, name, shape, layer).copy_(values)
         if self.idle:
             self.lie_idle()
 
     def expect_right(
-        self, case: int, judgements: list[Judgement], stage: Stage, passed: int
+        self,
+        case: int,
+        judgements: list[Judgement],
+        stage: Stage,
+        passed: int,
+        given: Sequence[Values] = (),
     ) -> None:
-        """Raise what the calls of one replay, or of one burst, show to be wrong.
+        """Raise what the calls of one replay, or of one burst, show to be wrong. `given`: the
+        inputs of each call, where they are known for the row that is wrong.
 
         A wrong value says more than an output that changed after its snapshot, so it is
         looked for first."""
@@ -218,6 +282,10 @@ class Walk:
             return
         telling = [layer for layer in wrong if judgements[layer].fault != "early"]
         layer = (telling or wrong)[0]
+        self.blame(case, judgements[layer].rank)
+        fine = frozenset.intersection(*(each.fine for each in judgements))
+        self.tally(case).ahead = fine
+        found = self.mistake(case, layer, judgements[layer], given[layer], layer) if given else None
         rewritten = any(judgements[i].fault == "early" for i in wrong if i != layer)
         evidence = Evidence(
             stage=stage,
@@ -229,6 +297,8 @@ class Walk:
             earlier=[one for i in range(LAYERS) for one in self.history[case, i]],
             replayed=self.history[case, layer][::-1],
             lag=self.lags.get((case, layer), 0),
+            mistake=found,
+            ranks=self.session.ranks,
             elsewhere=rewritten or self.wrote_elsewhere(self.idle),
         )
         raise CaseFailed(from_judgement(self.slot, judgements[layer], evidence))

@@ -27,6 +27,7 @@ from cacheon.engine.host.losses import (
 )
 from cacheon.engine.host.seats import Lost, Seat
 from cacheon.engine.host.staff import Staff
+from cacheon.engine.host.supervisor import GRACE
 from cacheon.engine.joining import joined
 from cacheon.engine.outcome import ORDERS, Stage, VariantOutcome
 from cacheon.engine.protocol import (
@@ -37,6 +38,8 @@ from cacheon.engine.protocol import (
     Examined,
     Facts,
     Garbled,
+    Located,
+    LocateWorkers,
     Quiet,
     Spawned,
     SpawnWorker,
@@ -143,7 +146,7 @@ class Examination(Staff):
             raise
         except Fallen as fallen:
             first = fallen
-        if self.side_by_side and first.outcome is not None:
+        if self.side_by_side and request.ranks == 1 and first.outcome is not None:
             # Side by side one order's candidate can disturb the other order's workers, and
             # two orders need twice the memory.
             try:
@@ -192,6 +195,8 @@ class Examination(Staff):
                 # An earlier candidate removed it.
                 self._shut()
             self.facts()
+            # Two groups that spin on the same GPUs would take turns, a time slice each.
+            in_turn |= request.ranks > 1
             seats = self._taken()[:1] if in_turn else self._taken()
             shares = [ORDERS] if len(seats) == 1 else [(order,) for order in ORDERS]
             caches = tempfile.mkdtemp(prefix="caches-", dir=self._directory)
@@ -234,19 +239,22 @@ class Examination(Staff):
 
     def _do(self, seats: list[Seat], seat: Seat, said: AnyAsk, request: VariantRequest) -> None:
         """What one of the graders wishes."""
-        supervisor = self._running()
+        supervisor, root = self._running(), str(Path(request.candidate.root))
         match said:
             case SpawnWorker():
                 self._must_be_untouched()
-                child = self._spare() or supervisor.fork("worker")
+                child = self._spare(said.device) or supervisor.fork("worker", said.device)
                 self._handed_out = True
                 seat.wire.send(Spawned(worker=child.pid), (child.sock.fileno(),))
                 child.sock.close()
                 if not self._spares and not self._last:
                     self._make_ready()
+            case LocateWorkers():
+                seat.wire.send(Located(places=supervisor.locate(said.workers, root)))
             case EndWorker():
-                root = str(Path(request.candidate.root))
-                seat.wire.send(supervisor.end(said.worker, root=root, hung=said.hung))
+                grace = 0.0 if said.killed else GRACE
+                ended = supervisor.end(said.worker, root=root, hung=said.hung, grace=grace)
+                seat.wire.send(ended)
             case WantQuiet():
                 seat.wants_quiet = True
             case Told():

@@ -12,9 +12,11 @@ class Order(Record, tag_field="order"):
 
 
 class Fork(Order, tag="fork"):
-    """Fork a child of this role. Its socket and its output pipe come along."""
+    """Fork a child of this role, for the GPU of this number. Its socket and its output pipe
+    come along."""
 
     role: Role
+    device: int = 0
 
 
 class Sweep(Order, tag="sweep"):

@@ -129,10 +129,10 @@ class Staff:
         own = {child.pid for child in (*self._spares, *(seat.child for seat in self._seats))}
         return [pid for pid in self._supervisor.children if pid not in own]
 
-    def _spare(self) -> Child | None:
+    def _spare(self, device: int = 0) -> Child | None:
         """A worker that was started ahead and still lives: a candidate of the other order
-        could have killed it."""
-        while self._spares:
+        could have killed it. They are all on the first GPU."""
+        while self._spares and device == 0:
             child = self._spares.pop(0)
             if not processes.is_gone(child.pid):
                 return child

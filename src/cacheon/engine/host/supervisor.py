@@ -43,7 +43,8 @@ from cacheon.engine.protocol import (
 from cacheon.records.errors import InfrastructureError, InputError
 from cacheon.scan.parse import lines_of
 
-_GRACE = 2.0
+GRACE = 2.0
+"""Seconds in which a child may leave by itself."""
 ANSWERS_WITHIN = 60.0
 """Seconds that the fork server may take for any order: it waits for nobody."""
 HEAD = 1500
@@ -150,8 +151,9 @@ class Supervisor:
             self._ready = answer
         return self._ready
 
-    def fork(self, role: Role) -> Child:
-        """A fresh child of this role. Raises InfrastructureError."""
+    def fork(self, role: Role, device: int = 0) -> Child:
+        """A fresh child of this role, for the GPU of this number. Raises
+        InfrastructureError."""
         self.ready()
         ours, theirs = socket.socketpair()
         try:
@@ -162,7 +164,7 @@ class Supervisor:
             raise
         child = Child(0, Output(reading), ours)
         try:
-            answer = self._ask(Fork(role=role), (theirs.fileno(), writing))
+            answer = self._ask(Fork(role=role, device=device), (theirs.fileno(), writing))
             if not isinstance(answer, Forked):
                 raise InfrastructureError(f"no child came: the fork server said {answer}")
         except InfrastructureError:
@@ -175,7 +177,7 @@ class Supervisor:
         self.children[child.pid] = child
         return child
 
-    def end(self, pid: int, *, root: str = "", hung: bool = False, grace: float = _GRACE) -> Ended:
+    def end(self, pid: int, *, root: str = "", hung: bool = False, grace: float = GRACE) -> Ended:
         """Kill a child if it lives, sweep what it left, say how it ended.
 
         One that is leaving by itself gets `grace` seconds to do so: a signal of ours must
@@ -187,7 +189,7 @@ class Supervisor:
         if child is None:
             return Ended()
         try:
-            where = self._where_it_hangs(child, root) if hung else None
+            where = self._where_they_hang([child], root)[0] if hung else None
             alive = not self._leaves(child, 0.0 if hung else grace)
             answer = self._ask(Sweep(pid=pid))
             if not isinstance(answer, Swept):
@@ -204,13 +206,19 @@ class Supervisor:
             output=child.output.text(),
         )
 
+    def locate(self, pids: Sequence[int], root: str) -> tuple[Where | None, ...]:
+        """The line inside `root` that each child is running, None where it is not known."""
+        living = {pid: self.children[pid] for pid in pids if pid in self.children}
+        found = dict(zip(living, self._where_they_hang(list(living.values()), root), strict=True))
+        return tuple(found.get(pid) for pid in pids)
+
     def fell(self) -> End | None:
         """How the zygote ended, or was stopped; None where it serves."""
         if processes.is_stopped(self.process.pid):
             return End("it was stopped by a signal", signal=signal.SIGSTOP)
         try:
             # Its socket closes a moment before it can be waited for.
-            code = self.process.wait(_GRACE if self._is_silent else 0.0)
+            code = self.process.wait(GRACE if self._is_silent else 0.0)
         except subprocess.TimeoutExpired:
             return End("it answers no more") if self._is_silent else None
         if code < 0:
@@ -345,18 +353,23 @@ class Supervisor:
             time.sleep(0.001)
         return True
 
-    def _where_it_hangs(self, child: Child, root: str) -> Where | None:
-        child.output.drain()
-        child.output.tail = b""
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(child.pid, signal.SIGUSR1)
+    def _where_they_hang(self, children: Sequence[Child], root: str) -> list[Where | None]:
+        """The line of the candidate that each is running; all are asked before any answers."""
+        for child in children:
+            child.output.drain()
+            child.output.tail = b""
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child.pid, signal.SIGUSR1)
+        places: list[Where | None] = [None] * len(children)
         for _ in range(20):
             time.sleep(0.02)
-            child.output.drain()
-            where = innermost_line(child.output.tail.decode("utf-8", "replace"), root)
-            if where is not None:
-                return where
-        return None
+            for index, child in enumerate(children):
+                child.output.drain()
+                said = child.output.tail.decode("utf-8", "replace")
+                places[index] = places[index] or innermost_line(said, root)
+            if None not in places:
+                break
+        return places
 
 
 def innermost_line(dump: str, root: str) -> Where | None:

@@ -21,7 +21,7 @@ import sys
 import time
 
 from cacheon.engine import processes
-from cacheon.engine.host.orders import AnyAnswer, AnyOrder, Fork, Forked, Leave, Ready, Role, Swept
+from cacheon.engine.host.orders import AnyAnswer, AnyOrder, Fork, Forked, Leave, Ready, Swept
 from cacheon.engine.protocol import TRUSTED_FRAME, Closed, Wire
 
 _TICK = 0.1
@@ -73,7 +73,7 @@ class Zygote:
         pid = os.fork()
         if pid == 0:
             self.children.clear()
-            _become(order.role, channel, output, self.device == "cpu")
+            _become(order, channel, output, self.device == "cpu")
         os.close(channel)
         os.close(output)
         self.children.add(pid)
@@ -163,7 +163,7 @@ class Zygote:
                 os.waitpid(pid, os.WNOHANG)
 
 
-def _become(role: Role, channel: int, output: int, on_cpu: bool) -> None:
+def _become(order: Fork, channel: int, output: int, on_cpu: bool) -> None:
     """The child's whole life; never returns."""
     code = 70
     try:
@@ -179,11 +179,11 @@ def _become(role: Role, channel: int, output: int, on_cpu: bool) -> None:
         sock = socket.socket(fileno=kept)
         # Each room is entered only by the process it belongs to: no module of the grader
         # is ever loaded where workers are forked.
-        if role == "grader":
+        if order.role == "grader":
             from cacheon.engine.grader.main import run as run_grader
 
             code = run_grader(sock)
-        elif role == "inline":
+        elif order.role == "inline":
             from cacheon.engine.inline import run as run_inline
 
             processes.give_up_privileges()
@@ -192,7 +192,7 @@ def _become(role: Role, channel: int, output: int, on_cpu: bool) -> None:
         else:
             from cacheon.engine.worker.main import run as run_worker
 
-            code = run_worker(sock, on_cpu)
+            code = run_worker(sock, on_cpu, order.device)
     except BaseException:
         # A child has nobody above it: the traceback goes to its output, which the host keeps.
         import traceback

@@ -9,10 +9,11 @@ import os
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
+from cacheon.engine.ledger import Ledger
 from cacheon.engine.plan import CallPlan, WorkerPlan
 from cacheon.engine.protocol import (
     AnyCommand,
@@ -22,6 +23,7 @@ from cacheon.engine.protocol import (
     Capture,
     Disturb,
     Done,
+    JoinGroup,
     Load,
     MakeSlab,
     Prepare,
@@ -35,6 +37,18 @@ from cacheon.engine.worker.backends.port import Backend, Bound, Entry, Failure
 from cacheon.engine.worker.blame import blame, first_line, is_ours
 from cacheon.engine.worker.compilers import Compilers
 from cacheon.engine.worker.demands import demands_cuda
+
+if TYPE_CHECKING:
+    from cacheon.engine.worker.ranks import Moment, Ranks
+
+_MOMENTS: "dict[type, Moment]" = {
+    Prepare: "warm",
+    Warm: "warm",
+    Call: "call",
+    Capture: "capture",
+    Recapture: "capture",
+}
+"""What a rank's candidate runs for, by command."""
 
 
 class Unready(RuntimeError):
@@ -51,6 +65,9 @@ class Harness:
         self._prepare: Entry | None = None
         self._prepared: dict[int, object] = {}
         self.compilers = Compilers()
+        self.ledger: Ledger | None = None
+        """Set before the command that makes this worker a rank of a group."""
+        self._ranks: Ranks | None = None
 
     def handle(self, command: AnyCommand) -> AnyReply:
         """Carry out one command. An exception of any kind becomes `Raised`: a candidate
@@ -63,13 +80,27 @@ class Harness:
             return self._raised(error, recorded)
 
     def _carry_out(self, command: AnyCommand) -> AnyReply:
+        if self._ranks is None:
+            return self._answer(command)
+        self._ranks.during(_MOMENTS.get(type(command), "load"))
+        reply = self._answer(command)
+        self._ranks.settle()
+        return reply
+
+    def _answer(self, command: AnyCommand) -> AnyReply:
         match command:
             case MakeSlab():
+                if command.starts:
+                    made = self.backend.make_pieces(command.nbytes, command.starts)
+                    self._slab, handles = made
+                    return Done(handles=handles)
                 self._slab, handle = self.backend.make_slab(command.nbytes)
                 return Done(handle=handle)
             case Arrange():
                 self._plan = command.plan
                 self.backend.arrange(self.slab, command.plan.counter)
+            case JoinGroup():
+                self._join(command)
             case Load():
                 self._load(command)
             case Prepare():
@@ -123,7 +154,7 @@ class Harness:
     def entry(self) -> Entry:
         if self._entry is None:
             raise Unready("no candidate is loaded")
-        return self._entry
+        return self._entry if self._ranks is None else self._ranks.noted(self._entry)
 
     def _call_plan(self, command: Call) -> CallPlan:
         if command.which >= 0:
@@ -134,12 +165,15 @@ class Harness:
 
     def _bind(self, call: CallPlan) -> Bound:
         slab, names, prepared = self.slab, self.plan.entry, self._prepared
+        group = self._ranks.group if self._ranks else None
 
         def arguments() -> list[object]:
             values: list[object] = []
             for name in names:
                 if name == "prepared":
                     values.append(prepared[call.prepared])
+                elif name == "group":
+                    values.append(group)
                 elif name in call.tensors:
                     values.append(slab.tensor(call.tensors[name]))
                 else:
@@ -147,6 +181,15 @@ class Harness:
             return values
 
         return Bound(call, arguments)
+
+    def _join(self, command: JoinGroup) -> None:
+        # Imported by ranks only: it takes its time, and one process has no group.
+        from cacheon.engine.worker.ranks import Ranks
+
+        if self.ledger is None:
+            raise Unready("a rank has no ledger")
+        self._ranks = Ranks(command, self.ledger, self.slab.device)
+        self.backend.join(command.rank, command.skew, self.ledger)
 
     def _load(self, command: Load) -> None:
         candidate = command.candidate

@@ -10,12 +10,14 @@ import sys
 import torch
 
 from cacheon.engine import processes
+from cacheon.engine.ledger import Ledger
 from cacheon.engine.protocol import (
     TRUSTED_FRAME,
     AnyCommand,
     AnyReply,
     Closed,
     Done,
+    JoinGroup,
     MakeSlab,
     Stop,
     Wire,
@@ -24,10 +26,11 @@ from cacheon.engine.worker.backends import choose
 from cacheon.engine.worker.harness import Harness
 
 
-def run(sock: socket.socket, on_cpu: bool) -> int:
+def run(sock: socket.socket, on_cpu: bool, device: int) -> int:
     """Serve the grader until it says stop or is gone. Returns the exit status.
 
-    On a GPU the context is made at once: a worker is started before it is needed."""
+    On a GPU, the one of number `device`, the context is made at once: a worker is started
+    before it is needed."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # No candidate of root's reaches into the processes around it.
     processes.give_up_privileges()
@@ -38,7 +41,10 @@ def run(sock: socket.socket, on_cpu: bool) -> int:
     sys.dont_write_bytecode = True
     torch.set_num_threads(max(1, min(4, (os.cpu_count() or 1) // 2)))
     wire: Wire[AnyReply, AnyCommand] = Wire(sock, AnyCommand, limit=TRUSTED_FRAME)
-    harness = None if on_cpu else Harness(choose(on_cpu=False))
+    harness = None
+    if not on_cpu:
+        torch.cuda.set_device(device)
+        harness = Harness(choose(on_cpu=False))
     try:
         # Whoever looks at the socket sees that this worker is up, and allocates no more.
         wire.send(Done())
@@ -53,6 +59,8 @@ def run(sock: socket.socket, on_cpu: bool) -> int:
                 shared = isinstance(command, MakeSlab) and command.shared
                 descriptor = wire.descriptor() if shared else -1
                 harness = Harness(choose(on_cpu=True, descriptor=descriptor))
+            if isinstance(command, JoinGroup):
+                harness.ledger = Ledger(wire.descriptor())
             wire.send(harness.handle(command))
     except Closed:
         return 0

@@ -7,8 +7,8 @@ RULE = Rule(
     title="collectives differ between ranks",
     group="groups",
     confidence="medium",
-    detected=("scan",),
-    stages=("capture", "replay"),
+    detected=("scan", "rehearsal", "cuda"),
+    stages=("warmup", "eager", "capture", "replay"),
     why=(
         "A rank leaves out a collective that the others call, calls another one, or calls "
         "them in another order. The ranks wait for each other for ever, or exchange the "

@@ -16,6 +16,7 @@ from tests.paper.evidence.deciding.world import (
     required_case,
 )
 
+from cacheon.contract.slots import SLOTS
 from cacheon.evidence.observation import ObservedFinding, OrderObservation, RankObservation
 from cacheon.evidence.requirement import RequiredCase
 from cacheon.evidence.rows import (
@@ -223,6 +224,9 @@ def test_a_collective_has_the_ranks_of_its_world_and_any_other_call_one() -> Non
     call: dict[str, str | int] = {"num_tokens": 8}
     told = replace(GROUP, descriptor=replace(GROUP.descriptor, call=call))
     assert GROUP.descriptor.slot == REDUCE and ranks_of(told) == 0
+    for name, slot in SLOTS.items():
+        ranks = ranks_of(required_case(name, "v", 8, world=2))
+        assert ranks == (2 if slot.kind == "collective" else 1), name
     text: dict[str, str | int] = {"world_size": "2"}
     assert ranks_of(replace(GROUP, descriptor=replace(GROUP.descriptor, call=text))) == 0
 

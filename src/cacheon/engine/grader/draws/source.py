@@ -10,7 +10,7 @@ import hashlib
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -42,7 +42,8 @@ class DrawKey:
     """What identifies the values of one call.
 
     `case` is the case's label. `round` counts the draws of one buffer set; needles
-    alternate with its parity, so any two consecutive rounds hold both kinds.
+    alternate with its parity, so any two consecutive rounds hold both kinds. `rank` is
+    whose values they are, -1 for those that all ranks share.
     """
 
     seed: int
@@ -50,6 +51,10 @@ class DrawKey:
     case: str
     buffer_set: str
     round: int
+    rank: int = -1
+
+    def of_rank(self, rank: int) -> "DrawKey":
+        return replace(self, rank=rank)
 
 
 class Source:
@@ -61,7 +66,8 @@ class Source:
 
     @classmethod
     def of(cls, key: DrawKey, device: torch.device | str) -> "Source":
-        return cls(device, key.seed, key.slot, key.case, key.buffer_set, key.round)
+        whose = () if key.rank < 0 else ("rank", key.rank)
+        return cls(device, key.seed, key.slot, key.case, key.buffer_set, key.round, *whose)
 
     def on_host(self) -> "Source":
         """The same source, on the CPU: a GPU takes four times as long for the same steps

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import torch
 
-from cacheon.engine.grader.session import Session
+from cacheon.engine.grader.group import Group
 from cacheon.engine.outcome import Stage
 from cacheon.engine.protocol import AnyCommand, Call, Disturb, Recapture, Replay
 
@@ -27,16 +27,18 @@ class Climb(NamedTuple):
     nbytes: int
 
 
-def climbs(session: Session, case: int, graph: bool) -> list[Climb]:
+def climbs(session: Group, case: int, graph: bool) -> list[Climb]:
     """Measure one case; empty where nothing climbs. Raises what `Session.ask` raises."""
     kinds: list[tuple[Stage, str, int, Callable[[int], AnyCommand]]] = [
         ("eager", "eager calls", _CALLS, lambda n: Call(case=case, which=0, times=n, delay=False))
     ]
     if graph:
-        kinds += [
-            ("soak", "replays", _CALLS, lambda n: Replay(case=case, times=n)),
-            ("capture", "captures", _CAPTURES, lambda n: Recapture(case=case, times=n)),
-        ]
+        kinds.append(("soak", "replays", _CALLS, lambda n: Replay(case=case, times=n)))
+        # A communication library keeps what it prepared for a capture until it is used again:
+        # that cannot be told from what a candidate keeps.
+        if session.ranks == 1:
+            captures = ("captures", _CAPTURES, lambda n: Recapture(case=case, times=n))
+            kinds.append(("capture", *captures))
     found = []
     for stage, what, times, command in kinds:
 
@@ -45,7 +47,7 @@ def climbs(session: Session, case: int, graph: bool) -> list[Climb]:
         ) -> int:
             session.ask(command(n), stage, case, compiles=True)
             session.ask(Disturb(step="collect"), stage, case)
-            return _in_use()
+            return _in_use(session.ranks)
 
         settled = repeat(max(1, times // _SETTLING))
         first = repeat(times) - settled
@@ -56,6 +58,7 @@ def climbs(session: Session, case: int, graph: bool) -> list[Climb]:
     return found
 
 
-def _in_use() -> int:
-    free, total = torch.cuda.mem_get_info()
-    return total - free
+def _in_use(devices: int) -> int:
+    """Bytes, over the GPUs of all ranks."""
+    told = [torch.cuda.mem_get_info(device) for device in range(devices)]
+    return sum(total - free for free, total in told)

@@ -1,7 +1,8 @@
 """The living definition of every slot: slow, plain, and as precise as is affordable.
 
 A reference reads the drawn inputs (weights included) and the call's scalars and returns
-each output in its shape, contiguous, in float64 or float32.
+each output in its shape, contiguous, in float64 or float32. That of a collective reads the
+inputs of every rank, ranks first, and its outputs are those of each.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,16 +11,21 @@ import torch
 
 from cacheon.contract.case import Case
 from cacheon.engine.grader.references import (
+    all_reduce,
+    ar_residual_rmsnorm,
     decode,
     fused_experts,
+    fused_experts_reduce,
+    moe_finalize_ar_rmsnorm,
     msa_block_score,
     msa_prefill_block_score,
     rmsnorm,
     sdpa,
     silu_and_mul,
 )
+from cacheon.engine.grader.references.ranks import OverRanks
 
-__all__ = ["Reference", "reference_for"]
+__all__ = ["OverRanks", "Reference", "reference_for"]
 
 Reference = Callable[
     [Mapping[str, torch.Tensor], Mapping[str, float], Case], dict[str, torch.Tensor]
@@ -33,6 +39,10 @@ _SLOTS: dict[str, Reference] = {
     "attention.msa_block_score": msa_block_score.reference,
     "attention.msa_prefill_block_score": msa_prefill_block_score.reference,
     "moe.fused_experts": fused_experts.reference,
+    "moe.fused_experts_reduce": fused_experts_reduce.reference,
+    "collective.all_reduce": all_reduce.reference,
+    "collective.ar_residual_rmsnorm": ar_residual_rmsnorm.reference,
+    "collective.moe_finalize_ar_rmsnorm": moe_finalize_ar_rmsnorm.reference,
 }
 
 

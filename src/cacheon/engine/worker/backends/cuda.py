@@ -8,12 +8,14 @@ joined to it, meets the producer or the consumer at the wrong time.
 
 import contextlib
 import gc
+import random
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from cacheon.engine import driver
+from cacheon.engine.ledger import Ledger
 from cacheon.engine.plan import CallPlan
 from cacheon.engine.slab import Slab
 from cacheon.engine.worker.backends.canaries import Canaries
@@ -24,6 +26,10 @@ _EAGER_DELAY = 2_000_000
 """Cycles, about a millisecond: longer than any launch of ours takes on the host."""
 _CAPTURED_DELAY = 20_000
 """Cycles, about ten microseconds: enough that work on no stream of ours runs first."""
+_MOST_LATE = 200_000
+"""Cycles, about a hundred microseconds: some times what a small collective takes."""
+_BLOCK = 2 << 20
+"""Bytes: smaller allocations may lie in one block, and an IPC handle shares whole blocks."""
 _MOST_CANARIES = 256
 """Freed blocks of one stream that are taken again, at most: the largest."""
 
@@ -43,16 +49,31 @@ class Cuda:
         self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
         self._siblings: list[torch.cuda.CUDAGraph] = []
         self._canaries = Canaries("cuda")
+        self._delays: random.Random | None = None
+        self._ledger: Ledger | None = None
 
     def make_slab(self, nbytes: int) -> tuple[Slab, bytes]:
         address = driver.allocate(nbytes)
         slab = Slab(address, nbytes, torch.device("cuda", torch.cuda.current_device()))
         return slab, driver.share(address)
 
+    def make_pieces(self, nbytes: int, starts: Sequence[int]) -> tuple[Slab, tuple[bytes, ...]]:
+        ends = [*starts[1:], nbytes]
+        addresses = [
+            driver.allocate(-(-(end - start) // _BLOCK) * _BLOCK)
+            for start, end in zip(starts, ends, strict=True)
+        ]
+        device = torch.device("cuda", torch.cuda.current_device())
+        slab = Slab.of_pieces(starts, addresses, nbytes, device)
+        return slab, tuple(driver.share(address) for address in addresses)
+
     def arrange(self, slab: Slab, counter: int) -> None:
         self._slab = slab
         self._counter = slab.words(counter, 8)
         self._index = slab.words(counter + 8, 8)
+
+    def join(self, rank: int, skew: int, ledger: Ledger) -> None:
+        self._delays, self._ledger = random.Random(f"{skew}:{rank}"), ledger
 
     def warm(self, calls: Sequence[Bound], entry: Entry) -> None:
         with torch.cuda.stream(self._warm):
@@ -67,7 +88,7 @@ class Cuda:
         with torch.cuda.stream(self._eager):
             for _ in range(times):
                 if delay:
-                    torch.cuda._sleep(_EAGER_DELAY)
+                    torch.cuda._sleep(_EAGER_DELAY + self._lag())
                 self._produce(call.plan)
                 returned |= entry(*call.arguments()) is not None
                 self._consume(call.plan)
@@ -79,7 +100,11 @@ class Cuda:
 
     def capture(self, case: int, calls: Sequence[Bound], entry: Entry, sibling: bool) -> Captured:
         graph, nodes = self._record(calls, entry, self._shared_pool())
-        kinds, suspicious = look_into(graph.raw_cuda_graph())
+        kinds, suspicious, together = look_into(graph.raw_cuda_graph())
+        if self._ledger is not None:
+            # Behind what was called: kernels that no group was asked for show here alone.
+            for kernel in together:
+                self._ledger.add(f"kernel {kernel}")
         graph.instantiate()
         if sibling:
             self._siblings.append(graph)
@@ -141,6 +166,10 @@ class Cuda:
             return True
         return False
 
+    def _lag(self) -> int:
+        """Cycles by which a rank is late for a call, another number each time."""
+        return self._delays.randrange(_MOST_LATE) if self._delays is not None else 0
+
     def _record(
         self, calls: Sequence[Bound], entry: Entry, pool: Any
     ) -> tuple[torch.cuda.CUDAGraph, list[int]]:
@@ -155,7 +184,7 @@ class Cuda:
                 rows = calls[0].plan.rows
                 torch.remainder(self._counter, rows, out=self._index)
                 for call in calls:
-                    torch.cuda._sleep(_CAPTURED_DELAY)
+                    torch.cuda._sleep(_CAPTURED_DELAY + self._lag())
                     self._produce_row(call.plan)
                     before = driver.captured_nodes(self._capture.cuda_stream)
                     entry(*call.arguments())

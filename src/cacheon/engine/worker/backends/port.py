@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
+from cacheon.engine.ledger import Ledger
 from cacheon.engine.plan import CallPlan
 from cacheon.engine.slab import Slab
 
@@ -45,8 +46,17 @@ class Backend(Protocol):
         """The slab, and the handle by which another process maps it."""
         ...
 
+    def make_pieces(self, nbytes: int, starts: Sequence[int]) -> tuple[Slab, tuple[bytes, ...]]:
+        """A slab of several allocations, which begin at `starts`, and the handle of each."""
+        ...
+
     def arrange(self, slab: Slab, counter: int) -> None:
         """Take the slab into use; `counter` is the byte offset of the replay counter."""
+        ...
+
+    def join(self, rank: int, skew: int, ledger: Ledger) -> None:
+        """From now on this worker is a rank: delays drawn from `skew` come between its
+        calls, and collectives of a replay are noted where they are known."""
         ...
 
     def warm(self, calls: Sequence[Bound], entry: Entry) -> None:

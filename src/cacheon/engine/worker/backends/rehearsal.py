@@ -6,11 +6,14 @@ were fixed at the first call, workspaces that were replaced. It is never evidenc
 
 import gc
 import mmap
+import random
+import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 
+from cacheon.engine.ledger import Ledger
 from cacheon.engine.plan import CallPlan
 from cacheon.engine.slab import Slab
 from cacheon.engine.worker.backends.canaries import Canaries
@@ -27,6 +30,8 @@ from cacheon.engine.worker.backends.recording import (
 
 _LARGEST_CANARY = 1 << 22
 """Bytes; freed host memory of such sizes is what the C allocator hands out next."""
+_LATE, _LATEST = 0.25, 0.002
+"""How often a rank is late for a call, and by how many seconds at most."""
 
 
 class Tape(NamedTuple):
@@ -47,6 +52,8 @@ class Rehearsal:
         self._tapes: dict[int, list[Tape]] = {}
         self._siblings: list[list[Tape]] = []
         self._canaries = Canaries("cpu")
+        self._delays: random.Random | None = None
+        self._ledger: Ledger | None = None
         self._outputs: set[Span] = set()
         self._answers = answering_cuda(lambda: self._recording)
         self._answers.__enter__()
@@ -57,9 +64,16 @@ class Rehearsal:
         address = torch.frombuffer(self._mapping, dtype=torch.uint8).data_ptr()
         return Slab(address, nbytes, torch.device("cpu")), b""
 
+    def make_pieces(self, nbytes: int, starts: Sequence[int]) -> tuple[Slab, tuple[bytes, ...]]:
+        # Nobody exports a CPU's memory: one mapping does.
+        return self.make_slab(nbytes)[0], ()
+
     def arrange(self, slab: Slab, counter: int) -> None:
         self._slab = slab
         self._counter = slab.words(counter, 8)
+
+    def join(self, rank: int, skew: int, ledger: Ledger) -> None:
+        self._delays, self._ledger = random.Random(f"{skew}:{rank}"), ledger
 
     def warm(self, calls: Sequence[Bound], entry: Entry) -> None:
         for call in calls:
@@ -94,12 +108,15 @@ class Rehearsal:
             turn = int(self._counter.item())
             for tape in self._tapes[case]:
                 row = turn % tape.plan.rows
+                self._lag()
                 self._produce(tape.plan, row)
                 try:
                     tape.recording.replay()
                 except Violation as error:
                     raise Failure(error.rule, error.message) from error
                 self._consume(tape.plan, row)
+                if self._ledger is not None:
+                    self._ledger.next_call()
             self._counter.add_(1)
 
     def collect(self) -> None:
@@ -121,7 +138,13 @@ class Rehearsal:
     def is_lost(self, error: BaseException) -> bool:
         return False
 
+    def _lag(self) -> None:
+        """A rank is late, now and then, and not always the same one."""
+        if self._delays is not None and self._delays.random() < _LATE:
+            time.sleep(self._delays.random() * _LATEST)
+
     def _guarded(self, entry: Entry, call: Bound) -> object:
+        self._lag()
         fenced = Fenced(self._fence(call.plan))
         try:
             with fenced:
@@ -137,7 +160,8 @@ class Rehearsal:
     def _record(self, call: Bound, entry: Entry) -> Tape:
         arguments = call.arguments()
         tensors = [value for value in arguments if isinstance(value, torch.Tensor)]
-        recording = Recording(tensors, self._fence(call.plan))
+        note = self._ledger.add if self._ledger is not None else None
+        recording = Recording(tensors, self._fence(call.plan), note)
         self._recording = True
         try:
             recording.record(entry, *arguments)

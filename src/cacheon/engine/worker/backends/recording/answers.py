@@ -16,6 +16,7 @@ from cacheon.engine.worker.backends.recording.faults import NeedsCuda, Violation
 from cacheon.engine.worker.backends.recording.kernels import noting_kernels
 from cacheon.engine.worker.backends.recording.launches import without_a_driver
 from cacheon.engine.worker.backends.recording.recorder import refuse
+from cacheon.engine.worker.backends.recording.symmetric import without_symmetric_memory
 from cacheon.engine.worker.backends.recording.threads import watching_threads
 from cacheon.engine.worker.blame import handed_over
 
@@ -158,6 +159,7 @@ def _answers(recording: Callable[[], bool]) -> list[tuple[Any, str, Any]]:
             answers.append((torch.accelerator, name, needs(f"`torch.accelerator.{name}`")))
     answers += [(torch, "Stream", _Lacking), (torch, "Event", _Lacking)]
     answers += without_nvcc(needs) + watching_threads()
+    answers += without_symmetric_memory(needs)
     return answers + without_a_driver(recording, needs)
 
 

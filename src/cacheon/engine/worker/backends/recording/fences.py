@@ -32,7 +32,8 @@ class Fence:
     ) -> Violation | None:
         """What an operator is about to write where it may not; None where it may."""
         name = operators.base_name(func)
-        if not func._schema.is_mutable or operators.is_metadata(func, name):
+        silent = func.namespace != "c10d" and not func._schema.is_mutable
+        if silent or operators.is_metadata(func, name):
             return None
         for tensor in operators.written(func, args, keywords):
             address = tensor.data_ptr() if tensor.numel() else 0

@@ -67,7 +67,7 @@ def _recording_launches(run: Callable[..., Any]) -> Callable[..., Any]:
 
         with _disable_current_modes(), torch._C.DisableTorchFunction():
             result = handed_over(run, self, *args, grid=frozen, warmup=False, **keywords)
-        recorder.tape.steps.append(launch)
+        recorder.tape.append(launch)
         return result
 
     return recorded

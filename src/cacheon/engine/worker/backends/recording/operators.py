@@ -39,8 +39,10 @@ CONSTANTS = frozenset({"lift_fresh", "lift_fresh_copy", "lift"})
 
 HOST_VALUES = frozenset({"scalar_tensor"})
 
-COLLECTIVES = frozenset({"c10d"})
-"""Namespaces whose operators return work that a replay waits for."""
+COLLECTIVES = frozenset({"c10d", "_c10d_functional"})
+"""Namespaces of what ranks do together."""
+
+_ONLY_READING = frozenset({"send", "barrier"})
 
 BARRIERS = frozenset({"barrier", "monitored_barrier_"})
 
@@ -65,7 +67,11 @@ def is_metadata(operator: torch._ops.OpOverload, name: str) -> bool:
 def written(
     operator: torch._ops.OpOverload, arguments: Sequence[Any], keywords: dict[str, Any]
 ) -> Iterator[torch.Tensor]:
-    """The tensors that an operator writes, as its schema says."""
+    """The tensors that an operator writes, as its schema says; collectives, whose schemas do
+    not, write to their first argument."""
+    if operator.namespace == "c10d":
+        yield from () if base_name(operator) in _ONLY_READING else tensors_of(arguments[0])
+        return
     for index, declared in enumerate(operator._schema.arguments):
         if declared.alias_info is None or not declared.alias_info.is_write:
             continue
@@ -138,17 +144,3 @@ def check_mask_write(name: str, arguments: Sequence[Any], host_value: bool) -> N
 
 def _is_mask(index: object) -> bool:
     return isinstance(index, torch.Tensor) and index.dtype in (torch.bool, torch.uint8)
-
-
-def waited(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The operator, its work waited for."""
-
-    def call(*arguments: Any, **keywords: Any) -> Any:
-        result = function(*arguments, **keywords)
-        for part in result if isinstance(result, tuple | list) else (result,):
-            wait = getattr(part, "wait", None)
-            if callable(wait):
-                wait()
-        return result
-
-    return call

@@ -12,6 +12,7 @@ from cacheon.engine.worker.backends.recording.faults import Violation
 from cacheon.engine.worker.backends.recording.fences import Fence
 from cacheon.engine.worker.backends.recording.memory import Memory, storage_key
 from cacheon.engine.worker.backends.recording.tape import Tape, tensors_of
+from cacheon.engine.worker.backends.recording.together import Together
 from cacheon.engine.worker.blame import handed_over
 
 
@@ -22,11 +23,18 @@ class Recorder(TorchDispatchMode):
         # torch._dynamo at the first call: seconds, in every worker.
         return False
 
-    def __init__(self, memory: Memory, tape: Tape, fence: Fence | None = None) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        tape: Tape,
+        fence: Fence | None = None,
+        note: Callable[[str], None] | None = None,
+    ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.memory = memory
         self.tape = tape
         self.fence = fence
+        self.together = Together(memory, tape, note)
         self.first: Violation | None = None
         self.reading = ""
         """What the caller did, where that explains a read better than the operator."""
@@ -69,6 +77,10 @@ class Recorder(TorchDispatchMode):
                 raise self.refuse(breach)
         if live:
             self._check(func, name, args, keywords, inputs)
+        if func.namespace in operators.COLLECTIVES:
+            if any(storage_key(tensor) in self.memory.constant for tensor in inputs):
+                raise self.refuse(Violation("CG102", f"`{name}` is given host data"))
+            return self.together.take(func, args, keywords)
         body = operators.python_body(func)
         if body is not None:
             # What it is made of is recorded instead: first so that reads inside are seen,
@@ -148,12 +160,9 @@ class Recorder(TorchDispatchMode):
         if writes and live:
             for tensor in operators.written(func, args, keywords):
                 memory.live(storage_key(tensor))
-        # Their schemas do not say that collectives write.
-        collective = func.namespace in operators.COLLECTIVES
-        if operators.is_allocation(name) or not (made or writes or collective):
+        if operators.is_allocation(name) or not (made or writes):
             return
-        step = operators.waited(func) if collective else func
-        self.tape.add(step, args, keywords, [] if collective else made)
+        self.tape.add(func, args, keywords, made)
 
 
 _UNDER_WAY: list[Recorder] = []

@@ -17,10 +17,16 @@ from cacheon.engine.worker.blame import handed_over
 
 class Recording:
     """`arguments` stand for device memory. They are held weakly: the caller keeps them.
-    `fence` says what of the examiner's memory may be written."""
+    `fence` says what of the examiner's memory may be written; `note` is told of the
+    collectives of a replay, each as it begins."""
 
-    def __init__(self, arguments: Sequence[torch.Tensor], fence: Fence | None = None) -> None:
-        self._fence = fence
+    def __init__(
+        self,
+        arguments: Sequence[torch.Tensor],
+        fence: Fence | None = None,
+        note: Callable[[str], None] | None = None,
+    ) -> None:
+        self._fence, self._note = fence, note
         self._memory = Memory()
         for tensor in arguments:
             self._memory.notice(tensor)
@@ -34,7 +40,7 @@ class Recording:
     def record(self, function: Callable[..., object], *args: object) -> object:
         """Call the function once. Raises Violation where a capture would not survive it,
         also where the function catches that itself, or raises something else after."""
-        recorder = Recorder(self._memory, self._tape, self._fence)
+        recorder = Recorder(self._memory, self._tape, self._fence, self._note)
         raised: BaseException | None = None
         result: object = None
         try:

@@ -20,6 +20,15 @@ class Tape:
         self.memory = memory
         self.steps: list[Step] = []
         self._places: dict[View, list[tuple[Any, Any]]] = {}
+        self._finish: Step | None = None
+
+    def append(self, step: Step, finish: Step | None = None) -> None:
+        """Add a step. What it only starts, `finish` waits for: before the next step that
+        needs no finish of its own, and at the latest when the steps are over."""
+        if finish is None and self._finish is not None:
+            self.steps.append(self._finish)
+        self._finish = finish
+        self.steps.append(step)
 
     def place(self, container: Any, key: Any, tensor: torch.Tensor) -> None:
         """Let `container[key]` hold the tensor whenever the steps run."""
@@ -62,9 +71,11 @@ class Tape:
         arguments: Sequence[Any],
         keywords: dict[str, Any],
         results: Sequence[tuple[int, torch.Tensor]] = (),
+        finish: Step | None = None,
     ) -> None:
         """Add a call; `results` are those of its results (with their place among the
-        tensors it returns) whose memory the call made, and a replay fills again."""
+        tensors it returns) whose memory the call made, and a replay fills again. `finish`
+        as in `append`."""
         laid, named = self.lay(list(arguments)), self.lay(keywords)
         kept = [(index, result.detach()) for index, result in results if result.numel()]
 
@@ -80,7 +91,7 @@ class Tape:
             for index, result in kept:
                 result.copy_(tensors[index])
 
-        self.steps.append(call_and_copy if kept else call)
+        self.append(call_and_copy if kept else call, finish)
 
     def replay(self) -> None:
         storages = {key: outer.recall() for key, outer in self.memory.outer.items()}
@@ -94,6 +105,8 @@ class Tape:
                         container[key] = tensor
                 for step in self.steps:
                     step()
+                if self._finish is not None:
+                    self._finish()
             finally:
                 for places in self._places.values():
                     for container, key in places:

@@ -1,0 +1,258 @@
+"""A group over ranks that say what the test wants them to say."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+import torch
+from tests.conftest import EXAMPLES
+from tests.engine.host.test_session import LEAVE, SILENCE, UP, Puppet, Saying
+
+from cacheon.bundle import open_bundle
+from cacheon.contract.case import Case
+from cacheon.contract.slots import slot
+from cacheon.engine.grader.group import Group, Place
+from cacheon.engine.grader.session import Lost, Refused
+from cacheon.engine.grader.truth import Truth
+from cacheon.engine.ledger import Ledger
+from cacheon.engine.protocol import (
+    AnyCommand,
+    Arrange,
+    Call,
+    Capture,
+    Done,
+    Ended,
+    JoinGroup,
+    MakeSlab,
+    ProcessPort,
+    Raised,
+    Where,
+)
+from cacheon.engine.request import Budget, DeviceFacts
+from cacheon.records.errors import InfrastructureError
+from cacheon.workflows.options import Options
+from cacheon.workflows.selection import request_for
+
+SLOT = "collective.all_reduce"
+QUICK = Budget(command=0.6, compile=1.2)
+HERE = Where(file="kernels/k.py", line=7, function="all_reduce", source="raise")
+THERE = Where(file="kernels/k.py", line=9, function="all_reduce", source="raise")
+Answering = Callable[[int, AnyCommand], Saying]
+
+
+def one_case() -> tuple[Case, ...]:
+    bundle = open_bundle(EXAMPLES / "good" / "torch_all_reduce")
+    facts = DeviceFacts(device="cpu", name="cpu", architecture="", torch="")
+    options = Options(world_size=2)
+    request = request_for(bundle.variants[0], Path("/nowhere"), options, facts, seed=3)
+    return (min(request.cases, key=lambda case: sum(t.span for t in case.tensors)),)
+
+
+class Puppets:
+    """Starts a puppet a rank; each writes what it is told into its ledger."""
+
+    def __init__(self, answer: Answering, calls: dict[int, list[str]] | None = None) -> None:
+        self.answer, self.calls = answer, calls or {}
+        self.puppets: list[Puppet] = []
+        self.ended: list[tuple[int, bool, bool]] = []
+        self.located: list[Sequence[int]] = []
+
+    def start(self, device: int) -> tuple[int, ProcessPort]:
+        def answer(command: AnyCommand, rank: int = device) -> Saying:
+            puppet = self.puppets[rank]
+            if isinstance(command, JoinGroup):
+                ledger = Ledger(puppet.wire.descriptor())
+                for what in self.calls.get(rank, []):
+                    ledger.add(what)
+                ledger.close()
+            if isinstance(command, MakeSlab | Arrange | JoinGroup):
+                return Done()
+            return self.answer(rank, command)
+
+        self.puppets.append(Puppet(answer, UP))
+        return 40 + device, ProcessPort(self.puppets[-1].ours)
+
+    def locate(self, workers: Sequence[int]) -> tuple[Where | None, ...]:
+        self.located.append(tuple(workers))
+        return tuple(HERE if worker == 41 else None for worker in workers)
+
+    def end(self, worker: int, hung: bool, killed: bool) -> Ended:
+        self.ended.append((worker, hung, killed))
+        return Ended(status=worker)
+
+    def quiet(self) -> None:
+        raise AssertionError("a CPU is never asked to be quiet")
+
+
+Opening = Callable[..., tuple[Group, Puppets]]
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Opening]:
+    groups: list[Group] = []
+
+    def opening(
+        answer: Answering, calls: dict[int, list[str]] | None = None, ranks: int = 2
+    ) -> tuple[Group, Puppets]:
+        keeper = Puppets(answer, calls)
+        cases, truth = one_case(), Truth(SLOT, 3, torch.device("cpu"))
+        place = Place(ranks, str(tmp_path), 5)
+        group = Group(keeper, slot(SLOT), cases, None, (2,), QUICK, truth, True, place)
+        groups.append(group)
+        return group, keeper
+
+    yield opening
+    for group in groups:
+        for session in group.sessions:
+            session.wire.close()
+
+
+def saying(*answers: Saying) -> Answering:
+    return lambda rank, command: answers[rank]
+
+
+CALL, CAPTURE = Call(case=0, which=0), Capture(case=0)
+
+
+def test_every_rank_answers(opened: Opening) -> None:
+    group, keeper = opened(saying(Done(), Done(returned=True)))
+    assert group.ask(CALL, "eager", 0) == (Done(), Done(returned=True))
+    assert all(isinstance(puppet.heard[-1], Call) for puppet in keeper.puppets)
+    joined = [
+        each for puppet in keeper.puppets for each in puppet.heard if isinstance(each, JoinGroup)
+    ]
+    assert [(each.rank, each.world) for each in joined] == [(0, 2), (1, 2)]
+    assert len({each.meeting for each in joined}) == 1
+
+
+def test_ranks_that_refuse_alike_are_in_step(opened: Opening) -> None:
+    refusal = Raised(kind="ValueError", message="no", where=HERE)
+    group, _ = opened(saying(refusal, refusal))
+    with pytest.raises(Refused) as caught:
+        group.ask(CALL, "eager", 0)
+    assert caught.value.rank == -1
+
+
+@pytest.mark.parametrize(
+    "other", [Done(), SILENCE, Raised(kind="ValueError", message="no", where=THERE)]
+)
+def test_one_that_refuses_parts_the_ranks(opened: Opening, other: Saying) -> None:
+    group, keeper = opened(saying(other, Raised(kind="ValueError", message="no", where=HERE)))
+    started = time.monotonic()
+    with pytest.raises(Lost) as caught:
+        group.ask(CALL, "eager", 0)
+    assert time.monotonic() - started < QUICK.command + 1
+    assert caught.value.how == "parted"
+    assert caught.value.refused is not None
+    group.close(caught.value)
+    assert {killed for _, _, killed in keeper.ended} == {True}
+
+
+def test_a_rank_that_is_gone_is_graver_than_what_others_met(opened: Opening) -> None:
+    group, keeper = opened(saying(Raised(kind="RuntimeError", message="peer", where=HERE), LEAVE))
+    with pytest.raises(Lost) as caught:
+        group.ask(CALL, "eager", 0)
+    assert (caught.value.how, caught.value.rank) == ("died", 1)
+    assert group.close(caught.value).status == 41
+    assert (41, False, False) in keeper.ended, "a dead one's own status must not be hidden"
+    assert (40, False, True) in keeper.ended
+
+
+def test_nonsense_is_blamed_on_its_rank(opened: Opening) -> None:
+    group, _ = opened(saying(Done(), (4).to_bytes(4, "big") + b"\xc1\xc1\xc1\xc1"))
+    with pytest.raises(Lost) as caught:
+        group.ask(CALL, "eager", 0)
+    assert (caught.value.how, caught.value.rank) == ("garbled", 1)
+
+
+def test_half_a_frame_is_a_hang(opened: Opening) -> None:
+    group, _ = opened(saying((64).to_bytes(4, "big") + b"\x80", Done()))
+    started = time.monotonic()
+    with pytest.raises(Lost) as caught:
+        group.ask(CALL, "eager", 0)
+    assert (caught.value.how, caught.value.rank) == ("hung", 0)
+    assert time.monotonic() - started < QUICK.command + 1
+
+
+def test_a_lost_device_is_blamed_on_its_rank(opened: Opening) -> None:
+    sticky = Raised(kind="AcceleratorError", message="illegal address", sticky=True)
+    group, _ = opened(saying(sticky, Raised(kind="RuntimeError", message="peer")))
+    with pytest.raises(Lost) as caught:
+        group.ask(CALL, "eager", 0)
+    assert (caught.value.how, caught.value.rank) == ("sticky", 0)
+
+
+def test_a_hang_ends_at_its_deadline_and_says_who_waits(opened: Opening) -> None:
+    group, keeper = opened(saying(SILENCE, SILENCE), {0: ["all_reduce float32 4"]})
+    started = time.monotonic()
+    with pytest.raises(Lost) as caught:
+        group.ask(CALL, "eager", 0)
+    assert QUICK.command <= time.monotonic() - started < QUICK.command + 1
+    assert (caught.value.how, caught.value.rank, caught.value.apart) == ("hung", 1, False)
+    assert "rank 1 has not answered and called no collective" in caught.value.detail
+    ended = group.close(caught.value)
+    assert keeper.located == [(40, 41)], "asked while all of them lived"
+    assert ended.where == HERE
+    assert {killed for _, _, killed in keeper.ended} == {True}
+
+
+def test_what_may_compile_has_a_deadline_of_its_own(opened: Opening) -> None:
+    group, _ = opened(saying(SILENCE, Done()))
+    started = time.monotonic()
+    with pytest.raises(Lost):
+        group.ask(CALL, "eager", 0, compiles=True)
+    assert time.monotonic() - started >= QUICK.compile
+
+
+def test_eager_calls_that_differ_part_the_ranks(opened: Opening) -> None:
+    group, _ = opened(saying(Done(), Done()), {0: ["all_reduce float32 4"]})
+    with pytest.raises(Lost) as caught:
+        group.ask(CALL, "eager", 0)
+    assert (caught.value.how, caught.value.apart) == ("parted", True)
+
+
+def test_captures_that_differ_leave_the_ranks_in_step(opened: Opening) -> None:
+    group, _ = opened(saying(Done(), Done()), {0: ["all_reduce float32 4"]})
+    assert group.ask(CAPTURE, "capture", 0) == (Done(), Done())
+    parting = group.parting()
+    assert parting is not None
+    assert "rank 0 calls all_reduce float32 4, rank 1 calls nothing" in parting.words
+
+
+def test_values_go_to_their_ranks(opened: Opening) -> None:
+    group, _ = opened(saying(Done(), Done()))
+    truth = Truth(SLOT, 3, torch.device("cpu"))
+    (case,) = group.cases
+    values = truth.values(case, 0, "A", 0, "any")
+    buffers = group.eager[0][0]
+    buffers.poison({})
+    buffers.stage(values)
+    for rank, one in enumerate(buffers.ranks):
+        assert torch.equal(one.staging["x"][0], values["x"][rank])
+        assert bool(one.inputs["x"].isnan().all())
+    buffers.lay(values)
+    assert torch.equal(buffers.ranks[1].inputs["x"], values["x"][1])
+    assert buffers.outputs_untouched()
+    buffers.ranks[1].outputs["out"].region[20000] = 7
+    assert not buffers.outputs_untouched()
+
+
+def test_one_that_cannot_join_is_infrastructure(opened: Opening, tmp_path: Path) -> None:
+    class Deserter(Puppets):
+        def start(self, device: int) -> tuple[int, ProcessPort]:
+            number, port = super().start(device)
+            if device == 1:
+                answer = self.puppets[1].answer
+
+                def leaving(command: AnyCommand) -> Saying:
+                    return LEAVE if isinstance(command, JoinGroup) else answer(command)
+
+                self.puppets[1].answer = leaving
+            return number, port
+
+    keeper = Deserter(saying(Done(), Done()))
+    truth, place = Truth(SLOT, 3, torch.device("cpu")), Place(2, str(tmp_path), 5)
+    with pytest.raises(InfrastructureError, match="lost before it"):
+        Group(keeper, slot(SLOT), one_case(), None, (2,), QUICK, truth, True, place)
+    assert sorted(worker for worker, _, _ in keeper.ended) == [40, 41]
