@@ -76,6 +76,19 @@ def test_a_pass_is_published(capsys: Captured) -> None:
     assert run(["fsck", "evidence"]) == 0
 
 
+def test_a_record_of_another_kind_is_a_slip_of_the_pen(capsys: Captured) -> None:
+    delivery = taken()
+    before = set(Path("evidence").rglob("*"))
+    for digest in (delivery, digest_of(seen_by()[0])):
+        capsys.readouterr()
+        assert run(["grade", digest, "--store", "evidence"]) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert "requirement-unknown: expected a requirement that was published here" in err
+        assert f"got another record, {digest}" in err
+    assert set(Path("evidence").rglob("*")) == before
+
+
 def test_a_failure_names_case_and_call(capsys: Captured) -> None:
     taken(failing())
     capsys.readouterr()

@@ -21,6 +21,7 @@ from tests.paper.evidence.laboratory import body, observed, seen_by
 from cacheon.cli.main import run
 from cacheon.evidence.delivery import DELIVERY_TYPE
 from cacheon.evidence.envelope import MOST, seal
+from cacheon.evidence.minimum import MINIMA
 from cacheon.evidence.pointers import DELIVERIES, NONCES, REQUIREMENTS, named
 from cacheon.evidence.store import DirectoryStore
 from cacheon.evidence.store.folder import Folder
@@ -173,6 +174,15 @@ def test_an_older_policy_is_refused_now_and_ever_after(capsys: Captured) -> None
     for more in (("--minimum", newer), (), ("--minimum", "h200=0")):
         assert run(taking(delivery, "--from", "observed", *more)) == 2
         assert "refused policy-older: expected arena h200 4 or newer" in capsys.readouterr().err
+
+
+def test_a_damaged_minimum_is_no_fault_of_the_delivery(capsys: Captured) -> None:
+    observed(Path("observed"))
+    with DirectoryStore.open(Path("evidence"), create=True) as store:
+        digest = store.put(b"{}")
+        store.link(MINIMA, named(digest, digest), digest)
+    assert run(taking("observed")) == 2
+    assert f"cacheon: {digest}: not-a-record: expected a Minimum" in capsys.readouterr().err
 
 
 def test_an_arena_says_which_versions_count(capsys: Captured) -> None:

@@ -113,7 +113,7 @@ def test_a_changed_history_is_exit_1_and_is_not_signed(capsys: Captured) -> None
         ([*CHECKPOINT[:-1], "requirement.json"], "key-file"),
         ([*CHECKPOINT[:2], "nowhere", *CHECKPOINT[3:]], "nowhere: not-a-store"),
         ([*CHECKPOINT[:4], "a b", *CHECKPOINT[5:]], "not-a-record"),
-        (VERIFY, "unsigned: expected a signed checkpoint, got none"),
+        (VERIFY, "log: unsigned: expected a signed checkpoint, got none"),
         (VERIFY[:3], "Missing option '--log-key'"),
     ],
 )

@@ -56,12 +56,13 @@ def follow(log: Log, pins: Iterable[Pin], earlier: Checkpoint | None = None) -> 
     # 1.
     found = log.check(pins, kept=() if earlier is None else (earlier,))
     if not found:
-        raise RecordRefused("unsigned", expected="a signed checkpoint", got="none")
+        raise RecordRefused("unsigned", file=log.path, expected="a signed checkpoint", got="none")
     # 2.
     if earlier is not None:
         if found[-1].size < earlier.size:
             raise RecordRefused(
                 "log-order",
+                file=log.path,
                 expected=f"a checkpoint of {earlier.size} entries or more",
                 got=f"{found[-1].size}",
             )

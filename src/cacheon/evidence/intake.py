@@ -69,7 +69,7 @@ def take_in(
     most = min(LIMITS.record_bytes, store.limits.record_bytes)
     if len(data) > most:
         raise RecordRefused("too-large", expected=f"at most {most} bytes", got=f"{len(data)}")
-    digest, claimed = sha256(data), claimed_delivery(data)
+    digest, claimed = sha256(data), claimed_delivery(data, source="the delivery")
     # 2.
     requirement = _requirement(store, claimed.requirement, minimum or {})
     expected = expected_of(requirement, claimed.requirement)

@@ -88,6 +88,10 @@ class Log:
             self._refresh()
         return len(self._entries) - 1
 
+    @property
+    def path(self) -> str:
+        return str(self._rooms.root)
+
     def entries(self) -> tuple[Entry, ...]:
         """All entries, oldest first."""
         self._refresh()
@@ -219,4 +223,4 @@ class Log:
         return str(self._rooms.root / name)
 
     def _refused(self, code: str, expected: str, got: str) -> RecordRefused:
-        return RecordRefused(code, file=str(self._rooms.root), expected=expected, got=got)
+        return RecordRefused(code, file=self.path, expected=expected, got=got)

@@ -45,7 +45,8 @@ def minima(store: Store) -> dict[str, int]:
     oldest: dict[str, int] = {}
     for name in store.names(MINIMA):
         # The name says which record it is: what the pointer's file holds need not be asked.
-        found = decode(store.get(name.rpartition("-")[2]), Minimum)
+        digest = name.rpartition("-")[2]
+        found = decode(store.get(digest), Minimum, source=digest)
         oldest[found.arena] = max(found.version, oldest.get(found.arena, 0))
     return oldest
 

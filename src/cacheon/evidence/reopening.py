@@ -83,15 +83,18 @@ def reopen(blobs: Blobs, digest: str, deliveries: Iterable[Committed]) -> Reopen
     return Reopened(digest, requirement, tuple(delivered), tuple(lost), reader.set_aside())
 
 
-def claimed_delivery(data: bytes) -> Delivery:
+def claimed_delivery(data: bytes, *, source: str = "") -> Delivery:
     """What an envelope's bytes say, whoever may have signed: only to know which keys to try,
     never to be believed. Raises RecordRefused."""
-    claimed = decode(data, Envelope, limit=MOST)
+    claimed = decode(data, Envelope, limit=MOST, source=source)
     if claimed.payload_type != DELIVERY_TYPE:
         raise RecordRefused(
-            "payload-type", expected=DELIVERY_TYPE, got=ascii(claimed.payload_type)[:80]
+            "payload-type",
+            file=source,
+            expected=DELIVERY_TYPE,
+            got=ascii(claimed.payload_type)[:80],
         )
-    return decode(claimed.payload, Delivery, limit=LIMITS.record_bytes)
+    return decode(claimed.payload, Delivery, limit=LIMITS.record_bytes, source=source)
 
 
 def open_delivery(data: bytes, keys: Collection[str]) -> Delivery:

@@ -45,14 +45,12 @@ def grade(
             raise_minimum(kept, *arena_version(text))
         digest = requirement_named(kept, requirement)
         deliveries = committed(kept, digest)
-        if not deliveries and not _known(kept, digest):
-            raise RecordRefused(
-                "requirement-unknown",
-                file=str(store),
-                expected="a requirement that was published here",
-                got=digest,
-            )
+        named_here = bool(deliveries) or kept.pointer(REQUIREMENTS, named(digest)) is not None
+        if not named_here and not kept.has(digest):
+            raise _unknown(store, digest)
         reopened = reopen(kept, digest, deliveries)
+        if not named_here and any(each.code == "not-a-record" for each in reopened.set_aside):
+            raise _unknown(store, f"another record, {digest}")
         if reopened.requirement is not None:
             refuse_older(reopened.requirement, minima(kept))
             _refuse_other(reopened.requirement, bundle)
@@ -75,10 +73,14 @@ def calls(requirement: Requirement, made: Grade) -> dict[str, str]:
     }
 
 
-def _known(store: DirectoryStore, digest: str) -> bool:
-    """Whether the store holds it, or did: what is known and lost is no decision, what was
-    never here is a slip of the pen."""
-    return store.has(digest) or store.pointer(REQUIREMENTS, named(digest)) is not None
+def _unknown(store: Path, got: str) -> RecordRefused:
+    """What is known and lost is no decision; what was never here is a slip of the pen."""
+    return RecordRefused(
+        "requirement-unknown",
+        file=str(store),
+        expected="a requirement that was published here",
+        got=got,
+    )
 
 
 def _refuse_other(requirement: Requirement, bundle: str) -> None:

@@ -1,7 +1,7 @@
 """`intake`: a finished delivery taken into the authority's store, whole or not at all."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from cacheon.evidence.envelope import MOST
@@ -64,21 +64,25 @@ def intake(
         for text in minimum:
             raise_minimum(kept, *arena_version(text))
         wanted = requirement_named(kept, requirement)
+        # Outside: a store that is damaged is no fault of the delivery's.
+        oldest = minima(kept)
         if _is_store(Path(delivery)):
             delivery, source = _sent(Path(delivery), wanted), Path(delivery)
         with _source(delivery, source, kept) as blobs:
             try:
-                return _taken(_take(kept, delivery, wanted, blobs))
+                return _taken(_take(kept, delivery, wanted, blobs, oldest))
             except (RecordRefused, StoreRefused) as refusal:
                 raise DeliveryRefused(refusal) from refusal
 
 
-def _take(store: DirectoryStore, delivery: str, wanted: str, blobs: Blobs) -> TakenIn:
+def _take(
+    store: DirectoryStore, delivery: str, wanted: str, blobs: Blobs, oldest: Mapping[str, int]
+) -> TakenIn:
     data = blobs.get(delivery, MOST) if is_digest(delivery) else _file(Path(delivery))
-    named = claimed_delivery(data).requirement
+    named = claimed_delivery(data, source="the delivery").requirement
     if named != wanted:
         raise RecordRefused("other-requirement", expected=wanted, got=named)
-    return take_in(store, data, blobs, minimum=minima(store))
+    return take_in(store, data, blobs, minimum=oldest)
 
 
 def _file(path: Path) -> bytes:

@@ -7,6 +7,7 @@ import pytest
 from tests.paper.evidence.deciding.world import WANTED
 
 from cacheon.evidence.minimum import MINIMA, Minimum, minima, raise_minimum, refuse_older
+from cacheon.evidence.pointers import named
 from cacheon.evidence.store import DirectoryStore, StoreRefused
 from cacheon.records.canonical import decode
 from cacheon.records.errors import RecordRefused
@@ -57,3 +58,10 @@ def test_a_pointer_that_was_made_to_name_another_changes_nothing(
     pointer.unlink()
     pointer.write_text("0" * 64 + "\n")
     assert minima(store) == {"h200": 3}
+
+
+def test_one_that_is_another_record_is_named(store: DirectoryStore) -> None:
+    digest = store.put(b"{}")
+    store.link(MINIMA, named(digest, digest), digest)
+    with pytest.raises(RecordRefused, match=f"{digest}: not-a-record: expected a Minimum"):
+        minima(store)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cacheon.evidence.store.errors import StoreRefused
 from cacheon.evidence.store.files import TMP, publish, read_file
-from cacheon.evidence.store.rooms import Rooms
+from cacheon.evidence.store.rooms import Rooms, rootless
 
 FORMAT = b"cacheon-store/1\n"
 BLOBS, POINTERS = "blobs", "pointers"
@@ -32,10 +32,16 @@ def is_name(name: str) -> bool:
 
 def make_root(root: Path, *, fsync: bool) -> None:
     """Make the directory and its parents where they are missing, their names durable.
-    Raises OSError."""
-    fresh = [path for path in (root, *root.parents) if not path.exists()]
+    Refused with `not-a-store`; raises OSError."""
+    fresh = [path for path in (root, *root.parents) if not os.path.exists(path)]
     for path in reversed(fresh):
-        path.mkdir(exist_ok=True)
+        try:
+            path.mkdir()
+        except FileExistsError:
+            # Made meanwhile, or a link that leads nowhere: whoever opens the root says so.
+            continue
+        except OSError as error:
+            raise rootless(root, error) from error
     if fsync:
         # The root's own name always: whoever made it may have died before this.
         for path in {root, *fresh}:

@@ -1,12 +1,20 @@
 """The directories of a store, held open: a directory that is swapped later leads nowhere."""
 
 import contextlib
+import errno
 import os
 import weakref
 from pathlib import Path
 
 from cacheon.evidence.store.errors import StoreRefused
 
+_NO_ROOT = {
+    errno.ENOENT: "none",
+    errno.ENOTDIR: "a file",
+    errno.ELOOP: "a link that leads nowhere",
+    errno.ENAMETOOLONG: "a name that is too long",
+}
+"""What of a root is its path's fault, and no machine's."""
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
@@ -23,10 +31,8 @@ class Rooms:
         self.fsync = fsync
         try:
             self._open = {"": os.open(root, _DIRECTORY)}
-        except (FileNotFoundError, NotADirectoryError) as error:
-            raise StoreRefused(
-                "not-a-store", file=str(root), expected="a directory", got="none"
-            ) from error
+        except OSError as error:
+            raise rootless(root, error) from error
         self._durable = {""}
         self.close = weakref.finalize(self, _close, self._open)
 
@@ -66,6 +72,16 @@ class Rooms:
         """Make what was written to a file or a directory durable."""
         if self.fsync:
             os.fsync(descriptor)
+
+
+def rootless(root: Path, error: OSError) -> OSError | StoreRefused:
+    """What to raise where the root cannot be opened or made: a path that is to blame is
+    refused, anything else is the system's error as it stands."""
+    if error.errno not in _NO_ROOT:
+        return error
+    return StoreRefused(
+        "not-a-store", file=str(root), expected="a directory", got=_NO_ROOT[error.errno]
+    )
 
 
 def _close(opened: dict[str, int]) -> None:

@@ -346,6 +346,47 @@ def test_short_writes_and_reads_are_completed(
     assert store.get(store.put(DATA)) == DATA
 
 
+def a_loop(path: Path) -> Path:
+    path.symlink_to(path.name)
+    return path
+
+
+def a_broken_link(path: Path) -> Path:
+    path.symlink_to("nowhere")
+    return path
+
+
+def a_file(path: Path) -> Path:
+    path.touch()
+    return path
+
+
+def below_a_file(path: Path) -> Path:
+    path.touch()
+    return path / "store"
+
+
+@pytest.mark.parametrize(
+    ("make", "got"),
+    [
+        (a_loop, "a link that leads nowhere"),
+        (a_broken_link, "none"),
+        (a_file, "a file"),
+        (below_a_file, "a file"),
+        (lambda path: path.with_name("x" * 300), "a name that is too long"),
+    ],
+)
+@pytest.mark.parametrize("create", [False, True])
+def test_a_path_where_no_store_can_be_is_refused_in_words(
+    tmp_path: Path, make: Callable[[Path], Path], got: str, create: bool
+) -> None:
+    path = make(tmp_path / "here")
+    with pytest.raises(StoreRefused) as caught:
+        DirectoryStore.open(path, create=create)
+    assert caught.value.code == "not-a-store"
+    assert str(caught.value) == f"{path}: not-a-store: expected a directory, got {got}"
+
+
 @pytest.mark.parametrize(
     "use",
     [
