@@ -228,7 +228,10 @@ def test_deleted_evidence_is_listed(logged: str, capsys: Captured) -> None:
         (["--log", "log", "--log-key", f"lab.example={PUBLIC[0]}"], "unsigned: expected 1 of 1"),
         (["--log", "log", "--log-key", f"other={PUBLIC[1]}"], "log-origin: expected other"),
         (["--log", "nowhere", *LOG_KEY], "nowhere: not-a-store"),
-        (["--log", "observed", *LOG_KEY], "observed: unsigned: expected a signed checkpoint, got none"),
+        (
+            ["--log", "observed", *LOG_KEY],
+            "observed: unsigned: expected a signed checkpoint, got none",
+        ),
         (["--log", "log", *LOG_KEY, "--since", "requirement.json"], "requirement.json"),
     ],
 )
