@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from cacheon.scan import facts
-from cacheon.scan.events import Shown, Tested
+from cacheon.scan.events import Called, Shown, Tested
 from cacheon.scan.places import Places
 from cacheon.scan.project import FunctionNode, place_of
 from cacheon.scan.state import DEEPEST_LEVELS, MOST_STEPS
@@ -133,6 +133,9 @@ class Expressions(Places):
         for operator, right_node in zip(node.ops, node.comparators, strict=True):
             right = self._compared_operand(right_node)
             identity = isinstance(operator, ast.Is | ast.IsNot | ast.In | ast.NotIn)
+            if isinstance(operator, ast.In | ast.NotIn) and isinstance(right, Tensor):
+                name = "Tensor.__contains__"
+                self.emit(Called(node, self.context, name, (left,), {}, receiver=right))
             operands = [v for v in (left, right) if isinstance(v, Tensor)]
             if operands and not identity:
                 results.append(

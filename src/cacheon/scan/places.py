@@ -112,7 +112,8 @@ class Places(Members):
         if isinstance(base, Tensor):
             self.emit(Indexed(node, self.context, base, index, sliced, value))
             part = self._part(base, node.slice, ()) if not _is_whole(node.slice) else base
-            self.write(node, part, "[…] =", value)
+            masked = any(isinstance(value, Tensor) and value.mask for value in index)
+            self.write(node, part, "[mask] =" if masked else "[…] =", value)
         elif base.held not in ("", UNSEEN):
             key = index[0] if index else HOST
             self.keep(node, base.held, "key", value, key)

@@ -41,8 +41,23 @@ READS = {
     "__index__": "the use as an index",
     "__repr__": "printing",
     "__format__": "formatting",
+    "__contains__": "`in`",
 }
 """Methods whose answer is a Python object made of the contents."""
+
+FILLS = {
+    "masked_fill": 2,
+    "masked_fill_": 2,
+    "index_fill": 3,
+    "index_fill_": 3,
+    "full": 1,
+    "full_like": 1,
+    "new_full": 2,
+}
+"""A tensor that they are given as the value, at this place, is read on the host."""
+
+CHECKED = frozenset("cholesky inv inverse solve eigh eigvalsh lu_factor ldl_factor".split())
+"""Of linear algebra: they ask the device whether all went well. Documented by torch."""
 
 SHAPES = frozenset(
     "nonzero argwhere masked_select unique unique_consecutive unique_dim bincount "

@@ -28,8 +28,10 @@ def _library(name, schema, kernel, key):
 
 
 @pytest.mark.parametrize("key", ["CPU", "CompositeExplicitAutograd", "CompositeImplicitAutograd"])
-@pytest.mark.parametrize("read", [lambda x: x.sum().item(), lambda x: x.cpu()])
-def test_a_python_kernel_hides_no_read(key, read):
+@pytest.mark.parametrize(
+    ("read", "rule"), [(lambda x: x.sum().item(), "CG101"), (lambda x: x.cpu(), "CG102")]
+)
+def test_a_python_kernel_hides_no_read(key, read, rule):
     name = f"{key}_{'cpu' in read.__code__.co_names}".lower()
 
     def kernel(x, out):
@@ -38,7 +40,7 @@ def test_a_python_kernel_hides_no_read(key, read):
     kept, ops = _library(name, "act(Tensor x, Tensor(a!) out) -> ()", kernel, key)
     with pytest.raises(Violation) as caught:
         Recording([]).record(ops.act, torch.ones(2), torch.empty(2))
-    assert caught.value.rule == "CG101"
+    assert caught.value.rule == rule
     del kept
 
 

@@ -10,17 +10,17 @@ import torch
 from cacheon.engine.worker.backends.recording import Recording, Violation
 
 READS = {
-    "tensor type of old": lambda x: x.type(torch.FloatTensor),
-    "tensor type by name": lambda x: x.type("torch.FloatTensor"),
     "dlpack": lambda x: np.from_dlpack(x).max(),
     "pickle": lambda x: pickle.dumps(x),
     "save": lambda x: torch.save(x, io.BytesIO()),
     "element of the storage": lambda x: x.untyped_storage()[0],
     "list of the storage": lambda x: x.untyped_storage().tolist(),
-    "host device made here": lambda x: x.to(torch.device("cpu")),
 }
 
 HOST_COPIES = {
+    "host device made here": lambda x: x.to(torch.device("cpu")),
+    "tensor type by name": lambda x: x.type("torch.FloatTensor"),
+    "tensor type of old": lambda x: x.type(torch.FloatTensor),
     "empty_like": lambda x: torch.empty_like(x, device="cpu").copy_(x),
     "new_empty": lambda x: x.new_empty(x.shape, device="cpu").copy_(x),
     "zeros_like": lambda x: x.copy_(torch.zeros_like(x, device="cpu")),
@@ -43,7 +43,7 @@ def test_a_read_is_refused(name):
 
 
 @pytest.mark.parametrize("name", HOST_COPIES)
-def test_host_memory_beside_device_memory_is_refused(name):
+def test_a_copy_between_host_and_device_is_refused(name):
     with pytest.raises(Violation) as caught:
         Recording([]).record(HOST_COPIES[name], torch.ones(4))
     assert caught.value.rule == "CG102", caught.value.message

@@ -8,6 +8,7 @@ from itertools import pairwise
 import torch
 
 from cacheon.contract.slots.model import Slot
+from cacheon.engine.grader.blamed import rule_of_line
 from cacheon.engine.grader.compare import measure
 from cacheon.engine.grader.contributions import Mistake
 from cacheon.engine.grader.judging import Judgement
@@ -20,29 +21,12 @@ from cacheon.rules.catalogue import RULES
 Values = Mapping[str, torch.Tensor]
 _NEEDS_CUDA = "CG807"
 
-_CAPTURE_RULES = (
-    ("host read", ("CUDA error: operation not permitted when stream is capturing",), "CG101"),
-    ("copy", ("Cannot copy between CPU and CUDA tensors during CUDA graph capture",), "CG102"),
-    ("unjoined", ("unjoined work", "UnjoinedWork"), "CG401"),
-    ("compile", ("compil", "nvcc", "autotun", "Inductor"), "CG502"),
+_SAID_BY_CAPTURE = (
+    (("Cannot copy between CPU and CUDA tensors during CUDA graph capture",), "CG102"),
+    (("unjoined work", "UnjoinedWork"), "CG401"),
+    (("compil", "nvcc", "autotun", "Inductor"), "CG502"),
 )
-_HOST_READS = (
-    "item(",
-    ".tolist(",
-    "bool(",
-    "float(",
-    "int(",
-    "if ",
-    "while ",
-    "print(",
-    "nonzero",
-    ".unique(",
-    "masked_select",
-    "repeat_interleave",
-    ".numpy(",
-    ".cpu(",
-    "assert ",
-)
+"""Words of an exception that leave no doubt, whatever the line."""
 
 
 @dataclass
@@ -109,22 +93,16 @@ def _rule_of_exception(refusal: Refused) -> str:
     if stage not in ("capture",):
         return "CG801"
     text = f"{reply.kind}: {reply.message}"
-    source = reply.where.source if reply.where else ""
-    for _, fragments, rule in _CAPTURE_RULES[1:]:
+    for fragments, rule in _SAID_BY_CAPTURE:
         if any(fragment in text for fragment in fragments):
             return rule
-    if "synchronize" in source or ".query(" in source:
-        return "CG105"
-    if "process group" in text or "new_group" in source or "process_group" in source:
+    shown = rule_of_line(reply.where.source) if reply.where else ""
+    if "process group" in text or shown == "CG601":
         return "CG601"
+    if shown == "CG105":
+        return shown
     if "AcceleratorError" in reply.kind or "CUDA error" in text:
-        if any(word in source for word in _HOST_READS):
-            return "CG101"
-        if "tensor(" in source or "copy_(" in source or ".to(" in source or ".cuda(" in source:
-            return "CG102"
-        if "stream" in source.lower() or "event" in source.lower():
-            return "CG403"
-        return "CG101" if reply.where else "CG505"
+        return shown or ("CG101" if reply.where else "CG505")
     return "CG801" if reply.where else "CG505"
 
 

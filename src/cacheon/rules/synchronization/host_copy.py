@@ -16,8 +16,8 @@ RULE = Rule(
         "Python object, as by `.item()`, is CG101."
     ),
     remedy=(
-        "Create constants at import or in `prepare`, on the device, once for each device "
-        "and dtype, and keep them alive at module level. For a filled tensor use "
+        "Compute on the device, with constants that were made there once, at import or in "
+        "`prepare`, for each device and dtype, and that a module keeps alive. For a filled tensor use "
         "`torch.full`, `zeros` or `arange` with `device=x.device`, which run on the device. "
         "Pass plain numbers to kernels as scalar arguments."
     ),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from cacheon.scan import builtin_calls, torch_api
 from cacheon.scan.detectors.fault import Fault, live, replayed
 from cacheon.scan.events import Called, Event, Indexed, Tested
-from cacheon.scan.values import Host, Tensor, is_live
+from cacheon.scan.values import Tensor, is_live
 
 
 def find(event: Event) -> Iterator[Fault]:
@@ -49,6 +49,6 @@ def _indexed(event: Indexed) -> Iterator[Fault]:
     if live(event.sliced):
         yield Fault("CG103", "a slice is bounded by a tensor of the device")
     masked = any(isinstance(part, Tensor) and part.mask for part in event.index)
-    # A number through a mask becomes masked_fill, which needs no size.
-    if masked and not isinstance(event.stored, Host):
+    # A number of the host through a mask becomes masked_fill, which needs no size.
+    if masked and (event.stored is None or is_live(event.stored)):
         yield Fault("CG103", "an index that is a boolean mask: the size depends on values")

@@ -17,7 +17,6 @@ _READS: dict[object, str] = {
     _TENSOR.tolist: "`.tolist()`",
     _TENSOR.numpy: "`.numpy()`",
     _TENSOR.__array__: "`numpy.asarray`",
-    _TENSOR.__bool__: "a branch on a tensor",
     _TENSOR.__int__: "`int()`",
     _TENSOR.__float__: "`float()`",
     _TENSOR.__complex__: "`complex()`",
@@ -25,7 +24,6 @@ _READS: dict[object, str] = {
     _TENSOR.__contains__: "`in`",
     _TENSOR.__repr__: "printing",
     _TENSOR.__format__: "formatting",
-    _TENSOR.cpu: "`.cpu()`",
     _TENSOR.__dlpack__: "`__dlpack__`",
     _TENSOR.share_memory_: "`.share_memory_()`",
     torch.equal: "`torch.equal`",
@@ -95,6 +93,12 @@ class Guard(TorchFunctionMode):
         if func in _READS:
             if self._any_live(args, keywords):
                 self._refuse("CG101", f"{_READS[func]} reads a device value on the host")
+        elif func is _TENSOR.__bool__:
+            if self._any_live(args, keywords):
+                self._refuse("CG103", "Python branches on a device value")
+        elif func is _TENSOR.cpu:
+            if self._any_live(args[:1], {}):
+                self._refuse("CG102", "`.cpu()` copies a device tensor to the host, and waits")
         elif func in _INDEXING:
             self._check_index(args)
         elif func in _MAKERS:
@@ -110,7 +114,7 @@ class Guard(TorchFunctionMode):
         elif func is _TENSOR.type:
             kind = args[1] if len(args) > 1 else keywords.get("dtype")
             if self._any_live(args[:1], {}) and _is_host_type(kind):
-                self._refuse("CG101", f"`.type({_type_name(kind)})` copies to the host")
+                self._refuse("CG102", f"`.type({_type_name(kind)})` copies to the host")
         elif getattr(func, "__name__", "") == "one_hot":
             classes = args[1] if len(args) > 1 else keywords.get("num_classes", -1)
             recorder.trusted = isinstance(classes, int) and classes > 0
@@ -144,7 +148,7 @@ class Guard(TorchFunctionMode):
         devices = [part for part in (*args[1:], keywords.get("device")) if part is not None]
         live = self._any_live(args[:1], {})
         if live and any(self._is_host(part) for part in devices):
-            self._refuse("CG101", "`.to('cpu')` reads device values on the host")
+            self._refuse("CG102", "`.to('cpu')` copies a device tensor to the host, and waits")
         if not live and any(isinstance(part, torch.device) for part in devices):
             self._refuse("CG102", "`.to(device)` copies host data to the device")
 

@@ -15,8 +15,11 @@ READS = frozenset({"_local_scalar_dense", "equal", "is_nonzero", "item", "_linal
 HIDDEN_READS = frozenset({"masked_fill", "masked_fill_", "index_fill", "index_fill_"})
 """Their CUDA form reads a value that is given as a tensor."""
 
-CHECKED = frozenset({"_linalg_svd", "_linalg_eigh", "linalg_eig", "_linalg_eigvals"})
+CHECKED = frozenset({"_linalg_eigh", "linalg_eig", "_linalg_eigvals"})
 """Their CUDA form waits to learn whether all went well."""
+
+COPIED = frozenset({"_linalg_svd"})
+"""Theirs copies to the host what tells it so."""
 
 SHAPES = frozenset(
     {

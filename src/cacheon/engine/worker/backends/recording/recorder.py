@@ -125,6 +125,8 @@ class Recorder(TorchDispatchMode):
             hidden = name in operators.HIDDEN_READS and self._any_live(args[-1])
             if hidden or name in operators.CHECKED:
                 raise self._read(name)
+            if name in operators.COPIED:
+                raise Violation("CG102", f"`{name}` copies from the device to learn how it went")
             constants = [t for t in inputs if storage_key(t) in self.memory.constant]
             copies = name == "copy_"
             if any(tensor.dim() > 0 for tensor in constants) or (constants and copies):
