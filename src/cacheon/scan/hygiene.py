@@ -52,12 +52,20 @@ _OWNED = ("torch", "triton", "builtins", "sys", "os", "gc", "numpy", "importlib"
 _SETTINGS = ("torch.backends", "torch._dynamo.config", "torch._inductor.config")
 
 
+_LOOKED_AT = frozenset(
+    {ast.Import, ast.ImportFrom, ast.Name, ast.Attribute, ast.Call}
+    | {ast.Assign, ast.AugAssign, ast.AnnAssign}
+)
+
+
 def hygiene(project: Project) -> Iterator[tuple[Module, Fault]]:
     """Every fault of this kind in all sources. A name is told once for each line."""
     for module in project.modules.values():
         names = _imported(module, project)
         told: set[tuple[str, int]] = set()
         for node in module.nodes:
+            if type(node) not in _LOOKED_AT:
+                continue
             for fault in _of(node, names):
                 key = (fault.rule, getattr(fault.node, "lineno", 0))
                 if key not in told:

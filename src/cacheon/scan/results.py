@@ -68,7 +68,7 @@ def computed(short: str, operands: Sequence[Value], keywords: Mapping[str, Value
     by_dim = len(operands) > 1 and isinstance(operands[1], Host)
     if short in torch_api.BY_DIM and (by_dim or "dim" in keywords):
         return Group(items=(result, replace(result, mask=False)))
-    if any(is_true(keywords.get(f"return_{what}")) for what in ("inverse", "counts")):
+    if is_true(keywords.get("return_inverse")) or is_true(keywords.get("return_counts")):
         return Group(every=result)
     return result
 

@@ -15,14 +15,16 @@ _DRIVERS = (
     "cuMemAllocAsync",
     "caching_allocator_alloc",
 )
+_MAKES = torch_api.CREATIONS | torch_api.LIKES | torch_api.NEWS | torch_api.MAKERS
 
 
 def find(event: Event) -> Iterator[Fault]:
     if not isinstance(event, Called) or not replayed(event):
         return
     last = event.name.rpartition(".")[2]
-    makes = last in torch_api.CREATIONS | torch_api.LIKES | torch_api.NEWS | torch_api.MAKERS
-    if last == "pin_memory" or (makes and results.is_true(event.keywords.get("pin_memory"))):
+    if last == "pin_memory" or (
+        last in _MAKES and results.is_true(event.keywords.get("pin_memory"))
+    ):
         yield Fault("CG503", "pinned memory is allocated in every call")
     elif last in _DRIVERS:
         yield Fault("CG503", f"`{last}` asks the driver for memory in every call")

@@ -11,8 +11,9 @@ _FLAT = frozenset({"as_strided", "as_strided_", "untyped_storage", "storage", "s
 
 def find(event: Event) -> Iterator[Fault]:
     match event:
-        case Called(operands=[first, *_], name=name) if _last(name) in _FLAT:
-            yield from _flat(event, first)
+        case Called(name=name) if _last(name) in _FLAT:
+            for first in event.operands[:1]:
+                yield from _flat(event, first)
         case Launched(overshoots=True, kernel=kernel):
             message = f"the grid of `{kernel}` goes past the end, and its stores have no mask"
             yield Fault("CG204", message)
