@@ -10,7 +10,7 @@ from cacheon.records.strict import Record
 Scalar = bool | int | float
 
 
-class CaseDescriptor(Record):
+class CaseDescriptor(Record, gc=False):
     """One call of one variant. `call` is the full call descriptor; `scalars` the values
     passed to the entry, spelled by `spelled`. `kind`: one call, or a sequence of calls
     that share state (no slot has one yet). No two cases of a requirement are equal."""

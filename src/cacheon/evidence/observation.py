@@ -22,7 +22,7 @@ OrderName = Literal["descending", "ascending"]
 ORDERS: tuple[OrderName, ...] = ("descending", "ascending")
 
 
-class OrderObservation(Record):
+class OrderObservation(Record, gc=False):
     """How far one order of the case came: stages passed, and answers compared and right."""
 
     order: OrderName
@@ -33,7 +33,7 @@ class OrderObservation(Record):
     soak_passed: Count
 
 
-class ObservedFinding(Record):
+class ObservedFinding(Record, gc=False):
     """One fault, named by its rule. `file` and `line` (from 1) are empty and 0 where no
     line of the candidate is to blame."""
 
@@ -44,14 +44,14 @@ class ObservedFinding(Record):
     line: Count
 
 
-class RankObservation(Record):
+class RankObservation(Record, gc=False):
     """What one rank of a group saw; a single process is rank 0."""
 
     rank: Count
     orders: tuple[OrderObservation, ...]
 
 
-class Observation(Record):
+class Observation(Record, gc=False):
     """One row of evidence. `case` is the digest of `descriptor`. `stage` is empty where
     nothing failed; `infrastructure` says why the row is not complete, and is empty where
     it is. `max_abs`, `max_relative`: `float.hex()` of the worst compared answer, or

@@ -33,7 +33,7 @@ class Member(Record):
     contract: Digest
 
 
-class RequiredCase(Record):
+class RequiredCase(Record, gc=False):
     """A case that must be examined. `dims` and `choices` let an observer build it again;
     `case` names it, and must come out of them. `work`: bytes of one call."""
 

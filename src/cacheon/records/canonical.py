@@ -23,7 +23,9 @@ _NO_BRACKET = bytes(byte for byte in range(256) if byte not in b"[]{}")
 _BRACES = bytes.maketrans(b"[]", b"{}")
 _OPEN = ord("{")
 _ESCAPE = re.compile(rb'\\[^"\\]')
-_INEXACT = re.compile(rb"[0-9][.eE]|[0-9]{16}")
+_ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
+_INEXACT = (b"0.", b"0e", b"0E", b"0" * 16)
+"""What a float and a long integer have in them, every digit made a zero."""
 _ENCODER = msgspec.json.Encoder(order="sorted")
 
 
@@ -70,9 +72,10 @@ def decode(data: bytes, kind: type[T], *, limit: int = LIMIT, source: str = "") 
 def _outside_strings(data: bytes) -> bytes:
     """Everything outside strings: linear in the size whatever the bytes are. Where they are
     no JSON it means nothing, and the decoder refuses them."""
-    # With escaped pairs gone, every quote that is left opens or closes a string.
-    bare = data.replace(b"\\\\", b"").replace(b'\\"', b"")
-    return b"".join(bare.split(b'"')[::2])
+    if b"\\" in data:
+        # With escaped pairs gone, every quote that is left opens or closes a string.
+        data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
+    return b"".join(data.split(b'"')[::2])
 
 
 def _depth(bare: bytes) -> int:
@@ -100,7 +103,10 @@ def _shows_exact(data: bytes, bare: bytes) -> bool:
     says nothing. Only for bytes that were decoded: NaN would be spelled `null`."""
     if not data.isascii() or b"\x7f" in data:
         return False
-    return not (b"\\" in data and _ESCAPE.search(data)) and not _INEXACT.search(bare)
+    if b"\\" in data and _ESCAPE.search(data):
+        return False
+    zeros = bare.translate(_ZEROS)
+    return not any(part in zeros for part in _INEXACT)
 
 
 def _refuse_inexact(value: Any, file: str) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from cacheon.evidence.store.errors import PointerTaken, StoreRefused, failing
+from cacheon.evidence.store.errors import PointerTaken, StoreFailed, StoreRefused, failing
 from cacheon.evidence.store.files import TMP, publish, read, read_file, reopened
 from cacheon.evidence.store.layout import (
     BLOBS,
@@ -105,8 +105,10 @@ class DirectoryStore:
         """`port.Store.get`."""
         self._check_digest(digest)
         most = self._limits.record_bytes if limit is None else limit
-        with failing(self.rooms.root):
+        try:
             data = read_file(self.rooms, blob_room(digest), digest, most)
+        except OSError as error:
+            raise StoreFailed(error, str(self.rooms.root)) from error
         if sha256(data) != digest:
             raise self._refused("corrupt", digest, "the bytes of this digest", "others")
         return data
