@@ -12,7 +12,7 @@ from typing import Any
 from cacheon.bundle.model import Bundle, FileEntry, Variant
 from cacheon.bundle.tree import is_shipped, read_file, read_tree
 from cacheon.contract.descriptor import text_value
-from cacheon.contract.domain import Constraint, Domain, disjoint, parse_domain
+from cacheon.contract.domain import Constraint, Domain, overlap, parse_domain
 from cacheon.contract.slots import slot
 from cacheon.contract.slots.model import Slot
 from cacheon.contract.targets import target
@@ -309,8 +309,11 @@ class _Reader:
                 )
 
     def _check_disjoint(self, variants: tuple[Variant, ...]) -> None:
-        for one, other in itertools.combinations(variants, 2):
-            if one.slot == other.slot and not disjoint(one.domain, other.domain):
+        for slot_name in dict.fromkeys(each.slot for each in variants):
+            together = [each for each in variants if each.slot == slot_name]
+            found = overlap([each.domain for each in together])
+            if found is not None:
+                one, other = (together[place] for place in found)
                 raise InputError(
                     file=self.file,
                     place=f"ops[{other.row}]",

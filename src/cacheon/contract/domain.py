@@ -4,8 +4,10 @@ A domain maps descriptor fields to constraints, all of which must hold. A field 
 descriptor lacks is a mismatch, never a wildcard.
 """
 
+import itertools
 import math
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cacheon.contract.descriptor import NUMBER_FIELDS, TEXT_FIELDS, field_name, text_value
@@ -16,6 +18,7 @@ MOST_VALUES = 1024
 """Values that one predicate may list."""
 LONGEST_VALUE = 256
 """Characters of a text value."""
+_LARGEST = 1 << 53
 
 
 class Constraint(Record, kw_only=True):
@@ -108,7 +111,44 @@ class Domain(Record):
 
 def disjoint(one: Domain, other: Domain) -> bool:
     """Whether no call can satisfy both: some field's constraints exclude each other."""
-    return bool(one.intersect(other).empty_field)
+    return overlap((one, other)) is None
+
+
+def overlap(domains: Sequence[Domain]) -> tuple[int, int] | None:
+    """The places of the first two that some call may satisfy both of; None where each
+    excludes every other."""
+    able = [place for place, domain in enumerate(domains) if not domain.is_empty]
+    # Made once each, and not for every pair: long lists would take long.
+    fields = {
+        place: {name: _Met(field) for name, field in domains[place].fields.items()}
+        for place in able
+    }
+    for one, other in itertools.combinations(able, 2):
+        mine, yours = fields[one], fields[other]
+        if all(mine[name].meets(yours[name]) for name in mine.keys() & yours.keys()):
+            return one, other
+    return None
+
+
+class _Met:
+    """A constraint, made ready to be held against many."""
+
+    def __init__(self, constraint: Constraint) -> None:
+        self.constraint = constraint
+        self.listed = None if constraint.values is None else frozenset(constraint.values)
+        self.sorted = sorted(value for value in self.listed or () if isinstance(value, int))
+
+    def meets(self, other: "_Met") -> bool:
+        """Whether one value satisfies both."""
+        if self.listed is not None and other.listed is not None:
+            return not self.listed.isdisjoint(other.listed)
+        if self.listed is not None:
+            # The smallest that is not below the range is the only one to ask.
+            place = bisect_left(self.sorted, other.constraint.low)
+            return any(map(other.constraint.admits, self.sorted[place : place + 1]))
+        if other.listed is not None:
+            return other.meets(self)
+        return not self.constraint.intersect(other.constraint).is_empty
 
 
 def parse_domain(capabilities: Mapping[str, Any], file: str) -> Domain:
@@ -190,6 +230,8 @@ def _several(field: str, values: list[Any], file: str, place: str) -> tuple[str 
         raise LimitExceeded(
             file=file, place=place, expected=f"at most {MOST_VALUES} values", got=str(len(values))
         )
+    if field in NUMBER_FIELDS and _all_whole(values):
+        return tuple(dict.fromkeys(values))
     found = (_one(field, value, file, place) for value in values)
     return tuple(dict.fromkeys(value for value in found if value is not None))
 
@@ -211,10 +253,15 @@ def _one(field: str, value: Any, file: str, place: str) -> str | int | None:
     return int(number) if number == int(number) and number >= 0 else None
 
 
+def _all_whole(values: list[Any]) -> bool:
+    """Whether each stands for itself: most lists are so, and need no look at each value."""
+    return {*map(type, values)} == {int} and min(values) >= 0 and max(values) <= _LARGEST
+
+
 def _number(value: Any, file: str, place: str) -> int | float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InputError(file=file, place=place, expected="a number", got=_kind(value))
-    if not abs(value) <= 1 << 53:
+    if not abs(value) <= _LARGEST:
         raise LimitExceeded(
             file=file, place=place, expected="a number within ±2^53", got="a larger one"
         )

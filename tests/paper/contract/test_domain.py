@@ -1,6 +1,7 @@
 """Domains: spellings, predicates, the missing-field rule, and disjointness held against
 brute force."""
 
+import itertools
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from cacheon.contract.domain import (
     MOST_VALUES,
     Constraint,
     disjoint,
+    overlap,
     parse_domain,
 )
 from cacheon.records.errors import InputError, LimitExceeded
@@ -165,6 +167,25 @@ def test_disjointness_is_that_of_the_calls(one: dict[str, Any], other: dict[str,
     assert disjoint(b, a) == disjoint(a, b)
     assert [call for call in CALLS if a.intersect(b).admits(call)] == shared
     assert a.is_empty == (not any(a.admits(call) for call in CALLS))
+
+
+@given(st.lists(capabilities, max_size=4))
+def test_the_first_two_that_overlap_are_named(several: list[dict[str, Any]]) -> None:
+    domains = [parse_domain(each, "a") for each in several]
+    pairs = [
+        (one, other)
+        for one, other in itertools.combinations(range(len(domains)), 2)
+        if not domains[one].intersect(domains[other]).is_empty
+    ]
+    assert overlap(domains) == (pairs[0] if pairs else None)
+
+
+@given(st.lists(st.integers(-2, 9) | st.sampled_from([1.0, 2.5, 3.0])))
+def test_a_list_admits_what_it_lists(values: list[int | float]) -> None:
+    domain = parse(num_tokens=values)
+    assert [n for n in range(9) if domain.admits({"num_tokens": n})] == sorted(
+        {n for n in values if n in range(9)}
+    )
 
 
 def test_ranges_that_share_an_end_overlap() -> None:
