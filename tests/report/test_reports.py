@@ -12,6 +12,7 @@ from cacheon.engine.outcome import (
     BundleOutcome,
     CaseRow,
     Finding,
+    OrderName,
     OrderResult,
     Place,
     RunOutcome,
@@ -34,8 +35,19 @@ def row(**changes: object) -> CaseRow:
         applicable=True,
         status="ok",
         max_abs=(0.0078125).hex(),
+        orders=(done("descending", 8, 256), done("ascending", 8, 256)),
     )
     return msgspec.structs.replace(plain, **changes)
+
+
+def done(order: OrderName, replays: int, soak: int) -> OrderResult:
+    return OrderResult(
+        order=order,
+        replays_completed=replays,
+        replays_passed=replays,
+        soak_completed=soak,
+        soak_passed=soak,
+    )
 
 
 def failing(message: str = "50.0 % of out still poisoned", place: Place | None = None) -> CaseRow:
@@ -89,6 +101,17 @@ def test_the_headline_is_the_specification_s() -> None:
         "graph_replays=8 coverage=5/5 n/a=0",
         "  ok   num_tokens=4096 intermediate_dim=4096  max_abs=7.8e-03  replays=8+256",
     ]
+
+
+def test_a_row_says_what_was_replayed_and_not_what_was_asked() -> None:
+    fewer = row(orders=(done("descending", 8, 256), done("ascending", 4, 2)))
+    nothing = row(orders=(done("descending", 0, 0),), notes=("larger", "needs CUDA: pinned memory"))
+    outcome = variant(rows=(fewer, nothing, row(orders=())))
+    assert [line.partition("max_abs=7.8e-03")[2] for line in text(run_of(outcome)).splitlines()][
+        1:4
+    ] == ["  replays=4+2", "  replays=0: needs CUDA: pinned memory", "  replays=0"]
+    unasked = variant(graph="not-required", rows=(nothing,))
+    assert "replays" not in text(run_of(unasked))
 
 
 def test_what_is_out_of_the_ordinary_stands_in_the_headline() -> None:

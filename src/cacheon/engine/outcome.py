@@ -80,11 +80,20 @@ class CaseRow(Record):
     rank: int | None = None
     ranks: tuple[RankResult, ...] = ()
 
+    @property
+    def replayed(self) -> tuple[int, int]:
+        """Right replays, and right ones in bursts, that every order came to."""
+        return (
+            min((order.replays_passed for order in self.orders), default=0),
+            min((order.soak_passed for order in self.orders), default=0),
+        )
+
 
 class VariantOutcome(Record):
     """One variant of one bundle, examined. `probes`: adversities that were gone through
-    (perturb, growth). `compilers`: kinds of compilation that left something in the
-    candidate's private caches (triton, inductor, nvcc)."""
+    (perturb, growth). `graph_replays` and `soak_replays`: right ones in every order of every
+    case that applies, whatever was asked. `compilers`: kinds of compilation that left
+    something in the candidate's private caches (triton, inductor, nvcc)."""
 
     slot: str
     variant: str

@@ -21,6 +21,10 @@ _WORD_STYLE = {
 }
 
 
+_UNREPLAYED = ("needs CUDA", "not rehearsed")
+"""How a note begins that says why a row that is right was not replayed."""
+
+
 def run_lines(run: RunOutcome, verbose: bool) -> Iterator[Line]:
     """Everything of a run."""
     for number, bundle in enumerate(run.bundles):
@@ -110,8 +114,7 @@ def row_lines(
     label = one_line(row.label)
     match row.status:
         case "ok":
-            replays = f"  replays={outcome.graph_replays}+{outcome.soak_replays}"
-            shown = replays if outcome.graph_replays else ""
+            shown = _replayed(row) if outcome.graph != "not-required" else ""
             yield [
                 ("green", "  ok   "),
                 ("", f"{label}  max_abs={_number(row.max_abs)}{shown}"),
@@ -124,6 +127,15 @@ def row_lines(
             yield from _failure(row, outcome, label, remedied)
     if verbose:
         yield from _details(row)
+
+
+def _replayed(row: CaseRow) -> str:
+    """What was compared in each order, and why that is nothing where it is."""
+    compared, in_bursts = row.replayed
+    if compared:
+        return f"  replays={compared}+{in_bursts}"
+    why = next((note for note in row.notes if note.startswith(_UNREPLAYED)), "")
+    return f"  replays=0: {one_line(why)}" if why else "  replays=0"
 
 
 def _failure(

@@ -315,13 +315,12 @@ class Examiner:
 
     def _outcome(self) -> VariantOutcome:
         request = self.request
-        replays = self.settings.replays if request.graph else 0
-        soak = self.settings.soak if request.graph else 0
         for page in self.pages:
             # Nothing passes by having been forgotten.
             if page.case.applicable and not page.failed and not page.infrastructure:
                 page.infrastructure = page.complete(self.orders, request.graph)
         rows = tuple(page.row() for page in self.pages)
+        replayed = [row.replayed for row in rows if row.applicable] or [(0, 0)]
         verdict = verdict_of(
             rows,
             device=self.settings.device,
@@ -337,8 +336,8 @@ class Examiner:
             word=verdict.word,
             graph=verdict.graph,
             rehearsal=verdict.rehearsal,
-            graph_replays=replays,
-            soak_replays=soak,
+            graph_replays=min(compared for compared, _ in replayed),
+            soak_replays=min(in_bursts for _, in_bursts in replayed),
             domain=request.domain,
             entry=request.candidate.entry,
             source=request.candidate.source,
