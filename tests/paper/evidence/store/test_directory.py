@@ -387,6 +387,18 @@ def test_a_path_where_no_store_can_be_is_refused_in_words(
     assert str(caught.value) == f"{path}: not-a-store: expected a directory, got {got}"
 
 
+@pytest.mark.parametrize("create", [False, True])
+def test_a_root_that_the_system_does_not_open_decides_nothing(
+    store: DirectoryStore, root: Path, monkeypatch: pytest.MonkeyPatch, create: bool
+) -> None:
+    def shut(*_: object, **__: object) -> int:
+        raise PermissionError(errno.EACCES, "shut")
+
+    monkeypatch.setattr(os, "open", shut)
+    with pytest.raises(StoreFailed, match="Permission denied"):
+        DirectoryStore.open(root, create=create, fsync=False)
+
+
 @pytest.mark.parametrize(
     "use",
     [
