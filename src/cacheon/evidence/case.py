@@ -10,6 +10,8 @@ from cacheon.records.strict import Record
 Scalar = bool | int | float
 
 
+# gc=False, here as in what rows hold: they come by the ten thousand, and no cycle runs
+# through what was decoded from bytes.
 class CaseDescriptor(Record, gc=False):
     """One call of one variant. `call` is the full call descriptor; `scalars` the values
     passed to the entry, spelled by `spelled`. `kind`: one call, or a sequence of calls
