@@ -114,6 +114,17 @@ def test_a_row_says_what_was_replayed_and_not_what_was_asked() -> None:
     assert "replays" not in text(run_of(unasked))
 
 
+def test_a_hint_is_said_once_below_what_failed() -> None:
+    hinted = msgspec.structs.replace(failing(), hints=("k.py:9 `x.item()`: waits",))
+    outcome = variant(word="NUMERICAL_PASS", rows=(hinted, hinted))
+    assert text(run_of(outcome)).count("       hint: k.py:9 `x.item()`: waits\n") == 1
+    assert junit(run_of(outcome)).count(b"hint: k.py:9") == 2
+    unclear = row(status="incomplete", infrastructure="lost", hints=hinted.hints)
+    assert "hint: k.py:9" in text(run_of(variant(rows=(unclear,))))
+    unasked = row(hints=hinted.hints)
+    assert "hint" not in text(run_of(variant(graph="not-required", rows=(unasked,))))
+
+
 def test_what_is_out_of_the_ordinary_stands_in_the_headline() -> None:
     outcome = variant(
         graph="NOT_VERIFIED",
@@ -166,7 +177,9 @@ def test_details_only_when_asked() -> None:
 
 def hostile_run() -> RunOutcome:
     place = Place(file=HOSTILE, line=9, function=HOSTILE, source=HOSTILE)
-    bad = msgspec.structs.replace(failing(HOSTILE, place), label=HOSTILE, notes=(HOSTILE,))
+    bad = msgspec.structs.replace(
+        failing(HOSTILE, place), label=HOSTILE, notes=(HOSTILE,), hints=(HOSTILE,)
+    )
     unclear = row(status="incomplete", infrastructure=HOSTILE, nodes={HOSTILE: 1})
     outcome = variant(
         variant=HOSTILE, entry=HOSTILE, source=HOSTILE, rows=(bad, unclear), notes=(HOSTILE,)

@@ -58,7 +58,8 @@ class CaseRow(Record):
     """The row of one case. `infrastructure` says why it is incomplete, else empty.
     `max_abs` and `max_relative` are `float.hex()` strings of the worst compared answer.
     `company`: `alone` where the case fails by itself too, `company` where only beside
-    others, empty where that was not tried. `nodes`: graph nodes by kind, where counted.
+    others, empty where that was not tried. `hints`: lines that wait for the device in eager
+    calls, where no capture was made. `nodes`: graph nodes by kind, where counted.
     `orders` is as far as every rank came; of a group, `ranks` is how far each did, and `rank`
     the one that is to blame, where one is."""
 
@@ -76,6 +77,7 @@ class CaseRow(Record):
     company: Literal["", "alone", "company"] = ""
     nodes: dict[str, int] = {}
     notes: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
     infrastructure: str = ""
     rank: int | None = None
     ranks: tuple[RankResult, ...] = ()

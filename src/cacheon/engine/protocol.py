@@ -135,13 +135,23 @@ class Reply(Record, tag_field="reply"):
     """What a worker answers."""
 
 
+class Where(Record):
+    """A line inside the bundle, relative to its root."""
+
+    file: Short
+    line: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)]
+    function: Short
+    source: Short
+
+
 class Done(Reply, tag="done"):
     """`handle`: the slab's CUDA IPC handle, 64 bytes; `handles`: one an allocation, where
     the slab is made of several. `returned`: the entry returned
     something. `nodes`: what the entry's calls added to the graph, one count a call, -1
     where it was not counted. `kinds`: nodes of the whole graph by kind, empty where they
     were not looked into. `suspicious`: what those nodes touch that a graph must not.
-    `steps`: recorded steps, in rehearsal. `compiled`: compilers that ran during it."""
+    `steps`: recorded steps, in rehearsal. `compiled`: compilers that ran during it.
+    `waits`: lines of the candidate that waited for the device in a warm-up."""
 
     handle: Annotated[bytes, msgspec.Meta(max_length=64)] = b""
     handles: Annotated[
@@ -153,15 +163,7 @@ class Done(Reply, tag="done"):
     suspicious: Annotated[tuple[Short, ...], msgspec.Meta(max_length=16)] = ()
     steps: Count = 0
     compiled: Annotated[tuple[Short, ...], msgspec.Meta(max_length=8)] = ()
-
-
-class Where(Record):
-    """A line inside the bundle, relative to its root."""
-
-    file: Short
-    line: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)]
-    function: Short
-    source: Short
+    waits: Annotated[tuple[Where, ...], msgspec.Meta(max_length=4)] = ()
 
 
 class Raised(Reply, tag="raised"):

@@ -52,7 +52,7 @@ def _case(suite: ElementTree.Element, row: CaseRow, outcome: VariantOutcome) -> 
             failure = ElementTree.SubElement(
                 case, "failure", type=row.failure, message=(lines or [f"class {row.failure}"])[0]
             )
-            failure.text = "\n".join(lines)
+            failure.text = "\n".join([*lines, *(f"hint: {one_line(h, 500)}" for h in row.hints)])
         case "incomplete":
             ElementTree.SubElement(case, "error", message=one_line(row.infrastructure))
         case "not_applicable":

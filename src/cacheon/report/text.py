@@ -110,7 +110,7 @@ def headline(outcome: VariantOutcome) -> str:
 def row_lines(
     row: CaseRow, outcome: VariantOutcome, verbose: bool, remedied: set[str]
 ) -> Iterator[Line]:
-    """A row; rules whose remedy was said for an earlier one are in `remedied`."""
+    """A row; rules whose remedy was said for an earlier one are in `remedied`, and hints."""
     label = one_line(row.label)
     match row.status:
         case "ok":
@@ -119,10 +119,12 @@ def row_lines(
                 ("green", "  ok   "),
                 ("", f"{label}  max_abs={_number(row.max_abs)}{shown}"),
             ]
+            yield from _hints(row, remedied) if shown else ()
         case "not_applicable":
             yield [("dim", f"  n/a  {label}")]
         case "incomplete":
             yield [("magenta", "  ???  "), ("", f"{label}  {one_line(row.infrastructure)}")]
+            yield from _hints(row, remedied)
         case "fail":
             yield from _failure(row, outcome, label, remedied)
     if verbose:
@@ -156,6 +158,16 @@ def _failure(
         if rule and rule.id not in remedied:
             remedied.add(rule.id)
             yield [("dim", f"       {_first_sentence(rule.remedy)}; `cacheon explain {rule.id}`")]
+    yield from _hints(row, remedied)
+
+
+def _hints(row: CaseRow, said: set[str]) -> Iterator[Line]:
+    """Those that no earlier row had."""
+    for hint in row.hints:
+        if hint in said:
+            continue
+        said.add(hint)
+        yield [("yellow", f"       hint: {one_line(hint, 500)}")]
 
 
 def where_in_course(row: CaseRow, finding: Finding) -> str:

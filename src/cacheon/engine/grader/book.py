@@ -1,8 +1,9 @@
 """What has been seen of each case so far, and the row that is made of it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from cacheon.contract.case import Case
+from cacheon.engine.grader.blamed import rule_of_line
 from cacheon.engine.outcome import (
     CaseRow,
     FailureClass,
@@ -13,6 +14,7 @@ from cacheon.engine.outcome import (
     Stage,
     Status,
 )
+from cacheon.engine.protocol import Where
 
 CLASS_OF: dict[Stage, FailureClass] = {
     "load": "eager",
@@ -28,6 +30,7 @@ CLASS_OF: dict[Stage, FailureClass] = {
 """The class of a failure by the stage it shows in."""
 
 
+_MOST_HINTS = 4
 _NOT_ANSWERS = {"CG104", "CG901", "CG902", "CG903", "CG904", "CG806", "CG805"}
 
 
@@ -71,6 +74,8 @@ class Page:
         self.needs_cuda = False
         """In some order the candidate asked for what only a device has."""
         self._checked = False
+        self._waits: list[Where] = []
+        """Lines of the candidate that waited for the device in a warm-up."""
         self.rank: int | None = None
         """The rank that is to blame, where there are several and one is known."""
         self.unplaced = False
@@ -114,6 +119,9 @@ class Page:
     def note(self, text: str) -> None:
         if text not in self.notes:
             self.notes.append(text)
+
+    def waited(self, places: Iterable[Where]) -> None:
+        self._waits += [where for where in places if where not in self._waits]
 
     def measure(self, max_abs: float, max_relative: float) -> None:
         self.max_abs = max(self.max_abs, max_abs)
@@ -166,7 +174,21 @@ class Page:
             company=company,  # type: ignore[arg-type]
             nodes=self.nodes,
             notes=(*self.notes, *self._agreement()),
+            hints=self._hints(),
             infrastructure=self.infrastructure if status == "incomplete" else "",
+        )
+
+    def _hints(self) -> tuple[str, ...]:
+        """What a capture would not have survived, where none was made; a line that a finding
+        names needs none."""
+        if self.tallies and all(tally.captured for tally in self.tallies.values()):
+            return ()
+        named = {(f.place.file, f.place.line) for f in self.findings if f.place is not None}
+        return tuple(
+            f"{where.file}:{where.line} `{where.source}`: an eager call waits for the device "
+            f"here, which a capture forbids ({rule_of_line(where.source) or 'CG101'})"
+            for where in self._waits[:_MOST_HINTS]
+            if (where.file, where.line) not in named
         )
 
     def _agreement(self) -> tuple[str, ...]:

@@ -83,7 +83,8 @@ class Course:
         walk.gave(case, -1, values)
         walk.stage(case, walk.session.eager[case][0], "A", values)
         walk.wait()
-        walk.session.ask(Warm(case=case), "warmup", case, compiles=True)
+        warmed = walk.session.ask(Warm(case=case), "warmup", case, compiles=True)
+        walk.pages[case].waited(where for done in warmed for where in done.waits)
         tally.passed("warmup")
         started = time.monotonic()
         for which in range(len(_SETS)):

@@ -48,7 +48,7 @@ def blame(error: BaseException, root: str) -> tuple[BaseException, Where | None]
         if where is not None and not (broken and lacking):
             found = (candidate, where)
     if found[1] is None and isinstance(error, SyntaxError) and error.filename:
-        where = _line(error.filename, error.lineno or 0, "<module>", root)
+        where = line_inside(error.filename, error.lineno or 0, "<module>", root)
         if where is not None:
             return error, where
     return found
@@ -93,12 +93,13 @@ def first_line(error: BaseException) -> str:
 def _last_line_inside(tb: TracebackType | None, root: str) -> Where | None:
     where = None
     for frame, line in traceback.walk_tb(tb):
-        found = _line(frame.f_code.co_filename, line, frame.f_code.co_name, root)
+        found = line_inside(frame.f_code.co_filename, line, frame.f_code.co_name, root)
         where = found or where
     return where
 
 
-def _line(file: str, line: int, function: str, root: str) -> Where | None:
+def line_inside(file: str, line: int, function: str, root: str) -> Where | None:
+    """A line, where its file lies under `root`; else None."""
     if not file.startswith(root + os.sep):
         return None
     return Where(

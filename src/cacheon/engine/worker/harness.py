@@ -76,7 +76,7 @@ class Harness:
             with torch.no_grad():
                 return self._carry_out(command)
         except BaseException as error:
-            recorded = isinstance(command, Capture | Recapture | Replay)
+            recorded = isinstance(command, Warm | Capture | Recapture | Replay)
             return self._raised(error, recorded)
 
     def _carry_out(self, command: AnyCommand) -> AnyReply:
@@ -108,6 +108,7 @@ class Harness:
             case Warm():
                 calls = self.plan.cases[command.case].warm
                 self.backend.warm([self._bind(call) for call in calls], self.entry)
+                return Done(waits=tuple(self.backend.waits.places))
             case Call():
                 call = self._call_plan(command)
                 returned = self.backend.eager(
@@ -193,7 +194,7 @@ class Harness:
 
     def _load(self, command: Load) -> None:
         candidate = command.candidate
-        self.root = candidate.root
+        self.root = self.backend.waits.root = candidate.root
         keep_compilers_private(Path(command.caches))
         self.compilers.listen()
         module = import_source(Path(candidate.root), candidate.source)

@@ -17,9 +17,9 @@ RULE = Rule(
     ),
     remedy=(
         "Compute on the device, with constants that were made there once, at import or in "
-        "`prepare`, for each device and dtype, and that a module keeps alive. For a filled tensor use "
-        "`torch.full`, `zeros` or `arange` with `device=x.device`, which run on the device. "
-        "Pass plain numbers to kernels as scalar arguments."
+        "`prepare`, for each device and dtype, and that a module keeps alive. For a filled "
+        "tensor use `torch.full`, `zeros` or `arange` with `device=x.device`, which run on "
+        "the device. Pass plain numbers to kernels as scalar arguments."
     ),
     bad="""\
 import torch

@@ -21,6 +21,7 @@ from cacheon.engine.slab import Slab
 from cacheon.engine.worker.backends.canaries import Canaries
 from cacheon.engine.worker.backends.nodes import look_into
 from cacheon.engine.worker.backends.port import Bound, Captured, Entry
+from cacheon.engine.worker.waits import Waits
 
 _EAGER_DELAY = 2_000_000
 """Cycles, about a millisecond: longer than any launch of ours takes on the host."""
@@ -51,6 +52,7 @@ class Cuda:
         self._canaries = Canaries("cuda")
         self._delays: random.Random | None = None
         self._ledger: Ledger | None = None
+        self.waits = Waits()
 
     def make_slab(self, nbytes: int) -> tuple[Slab, bytes]:
         address = driver.allocate(nbytes)
@@ -76,11 +78,13 @@ class Cuda:
         self._delays, self._ledger = random.Random(f"{skew}:{rank}"), ledger
 
     def warm(self, calls: Sequence[Bound], entry: Entry) -> None:
+        self.waits.places.clear()
         with torch.cuda.stream(self._warm):
             for call in calls:
-                for _ in range(2):
-                    self._produce(call.plan)
-                    entry(*call.arguments())
+                self._produce(call.plan)
+                entry(*call.arguments())
+                self._produce(call.plan)
+                self.waits.call(entry, call.arguments, torch.cuda.set_sync_debug_mode)
         torch.cuda.synchronize()
 
     def eager(self, call: Bound, entry: Entry, times: int, delay: bool) -> bool:

@@ -1,11 +1,14 @@
 """What a harness asks of a backend. `tests/engine/backends` holds both against it."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from cacheon.engine.ledger import Ledger
 from cacheon.engine.plan import CallPlan
 from cacheon.engine.slab import Slab
+
+if TYPE_CHECKING:
+    from cacheon.engine.worker.waits import Waits
 
 Entry = Callable[..., object]
 
@@ -41,6 +44,8 @@ class Backend(Protocol):
     """One device's way of running, capturing and replaying an entry."""
 
     name: str
+    waits: "Waits"
+    """Lines of the candidate that waited for the device in the last warm-up."""
 
     def make_slab(self, nbytes: int) -> tuple[Slab, bytes]:
         """The slab, and the handle by which another process maps it."""
@@ -60,7 +65,8 @@ class Backend(Protocol):
         ...
 
     def warm(self, calls: Sequence[Bound], entry: Entry) -> None:
-        """Call the entry twice with each, on a stream that is not the capture stream."""
+        """Call the entry twice with each, on a stream that is not the capture stream, and
+        note in `waits` where the second call waits for the device."""
         ...
 
     def eager(self, call: Bound, entry: Entry, times: int, delay: bool) -> bool:

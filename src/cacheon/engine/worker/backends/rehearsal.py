@@ -4,6 +4,7 @@ It shows on a laptop most of what a capture would: host reads, values and pointe
 were fixed at the first call, workspaces that were replaced. It is never evidence.
 """
 
+import contextlib
 import gc
 import mmap
 import random
@@ -25,8 +26,10 @@ from cacheon.engine.worker.backends.recording import (
     Recording,
     Span,
     Violation,
+    Watch,
     answering_cuda,
 )
+from cacheon.engine.worker.waits import Waits
 
 _LARGEST_CANARY = 1 << 22
 """Bytes; freed host memory of such sizes is what the C allocator hands out next."""
@@ -55,6 +58,7 @@ class Rehearsal:
         self._delays: random.Random | None = None
         self._ledger: Ledger | None = None
         self._outputs: set[Span] = set()
+        self.waits = Waits()
         self._answers = answering_cuda(lambda: self._recording)
         self._answers.__enter__()
 
@@ -76,10 +80,11 @@ class Rehearsal:
         self._delays, self._ledger = random.Random(f"{skew}:{rank}"), ledger
 
     def warm(self, calls: Sequence[Bound], entry: Entry) -> None:
+        self.waits.places.clear()
         for call in calls:
-            for _ in range(2):
+            for watched in (False, True):
                 self._produce(call.plan, 0)
-                self._guarded(entry, call)
+                self._guarded(entry, call, watched)
 
     def eager(self, call: Bound, entry: Entry, times: int, delay: bool) -> bool:
         returned = False
@@ -143,12 +148,13 @@ class Rehearsal:
         if self._delays is not None and self._delays.random() < _LATE:
             time.sleep(self._delays.random() * _LATEST)
 
-    def _guarded(self, entry: Entry, call: Bound) -> object:
+    def _guarded(self, entry: Entry, call: Bound, watched: bool = False) -> object:
         self._lag()
-        fenced = Fenced(self._fence(call.plan))
+        fenced, arguments = Fenced(self._fence(call.plan)), call.arguments()
+        watch = Watch(arguments, self.waits.note) if watched else contextlib.nullcontext()
         try:
-            with fenced:
-                returned = entry(*call.arguments())
+            with fenced, watch:
+                returned = entry(*arguments)
             if fenced.first is not None:
                 raise fenced.first
             return returned

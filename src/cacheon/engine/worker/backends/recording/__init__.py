@@ -4,5 +4,15 @@ from cacheon.engine.worker.backends.recording.answers import answering_cuda
 from cacheon.engine.worker.backends.recording.faults import NeedsCuda, Violation
 from cacheon.engine.worker.backends.recording.fences import Fence, Fenced, Span
 from cacheon.engine.worker.backends.recording.session import Recording
+from cacheon.engine.worker.backends.recording.watching import Watch
 
-__all__ = ["Fence", "Fenced", "NeedsCuda", "Recording", "Span", "Violation", "answering_cuda"]
+__all__ = [
+    "Fence",
+    "Fenced",
+    "NeedsCuda",
+    "Recording",
+    "Span",
+    "Violation",
+    "Watch",
+    "answering_cuda",
+]
