@@ -117,6 +117,9 @@ def request_for(
     cases = _named(coverage.cases, options.cases)
     applicable = [case for case in cases if case.applicable]
     bigger = None
+    if cases and not applicable:
+        why = variant.domain.mismatch(cases[0].descriptor)
+        notes.append(f"no case applies: {why}; `cacheon explain CG805`")
     if applicable:
         bigger = larger(
             max(applicable, key=work_of),

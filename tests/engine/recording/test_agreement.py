@@ -91,6 +91,8 @@ def test_so_does_what_is_read_from_the_exception(idiom: Idiom) -> None:
         ("total = x[keep].sum()", "CG103"),
         ("torch.cuda.synchronize()  # if x.item()", "CG105"),
         ("dist.new_group()", "CG601"),
+        ("host = torch.empty(4, pin_memory=True)", "CG503"),
+        ("host = x.new_zeros(4).pin_memory()", "CG503"),
         ("side.wait_stream(main)", "CG403"),
         ("y = torch.where(x > 0, x, -x)", ""),
         ('name = "if int(x) .cpu() .item()"', ""),

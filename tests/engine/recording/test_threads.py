@@ -54,3 +54,17 @@ def test_a_thread_without_device_memory_is_none_of_our_business(pool):
     recording = Recording([x])
     recording.record(lambda: pool.submit(lambda: (x.shape, torch.tensor([1]).tolist())).result())
     assert recording.steps == 0
+
+
+def test_a_query_in_another_thread_breaks_the_recording(pool):
+    """As it would a capture whose error mode is global, wherever the exception ends."""
+    event, x = torch.cuda.Event(), torch.ones(())
+
+    def entry():
+        with suppress(Violation):
+            pool.submit(event.query).result()
+        x.add_(1)
+
+    with pytest.raises(Violation) as caught:
+        Recording([x]).record(entry)
+    assert caught.value.rule == "CG105"

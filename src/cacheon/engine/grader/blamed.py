@@ -10,6 +10,7 @@ _TEXT = re.compile(r"""([rRbBuUfF]{0,2})("{3}|'{3}|"|')(.*?)(\2|$)""")
 _COMMENT = re.compile(r"#.*$")
 _WAITS = re.compile(r"synchronize|\.query\(|\bbarrier\(|\.elapsed_time\(")
 _GROUPS = re.compile(r"new_group|process_group")
+_PINNED = re.compile(r"pin_memory(\(|\s*=\s*True)")
 _TO_THE_HOST = re.compile(r"""\.cpu\(|\.to\([^)]*["']cpu|\.type\([^)]*Tensor\b|\.type\(["']""")
 _PYTHON_OBJECTS = re.compile(r"\.(item|tolist|numpy|__array__|is_nonzero|equal|allclose)\(")
 _SIZES = re.compile(
@@ -34,6 +35,7 @@ _STREAMS = re.compile(r"stream|event", re.IGNORECASE)
 _IN_ORDER = (
     (_WAITS, "CG105"),
     (_GROUPS, "CG601"),
+    (_PINNED, "CG503"),
     # What stays a tensor comes first: of `x.cpu().numpy()` it is the copy that waits.
     (_TO_THE_HOST, "CG102"),
     (_PYTHON_OBJECTS, "CG101"),

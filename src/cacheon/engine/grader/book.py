@@ -31,6 +31,7 @@ CLASS_OF: dict[Stage, FailureClass] = {
 
 
 _MOST_HINTS = 4
+_NEEDS_CUDA = "needs CUDA"
 _NOT_ANSWERS = {"CG104", "CG901", "CG902", "CG903", "CG904", "CG806", "CG805"}
 
 
@@ -130,7 +131,8 @@ class Page:
     def complete(self, orders: Sequence[OrderName], graph: bool) -> str:
         """Empty where every order walked the whole course; else what is missing."""
         if self.needs_cuda:
-            return "" if self._reached("eager", orders) else "needs CUDA"
+            said = [note for note in self.notes if note.startswith(_NEEDS_CUDA)]
+            return "" if self._reached("eager", orders) else (*said, _NEEDS_CUDA)[0]
         for order in orders:
             tally = self.tallies.get(order)
             if tally is None or "eager" not in tally.stages:

@@ -44,7 +44,9 @@ def note_refusal(page: Page, refusal: Refused, order: OrderName, on_cuda: bool) 
         return
     if refusal.reply.needs_cuda and not on_cuda:
         page.needs_cuda = True
-        page.note(f"needs CUDA: {refusal.reply.message}")
+        where = refusal.reply.where
+        at = f" at {where.file}:{where.line}" if where is not None else ""
+        page.note(f"needs CUDA{at}: {refusal.reply.message}; `cacheon explain CG807`")
         return
     # What ranks talk over fails at whatever line they happen to be.
     between = page.world > 1 and refusal.reply.kind.startswith("Dist")

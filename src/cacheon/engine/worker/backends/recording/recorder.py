@@ -192,6 +192,7 @@ def current() -> Recorder | None:
 
 
 def refuse(violation: Violation) -> Violation:
-    """As `Recorder.refuse` of the recording that is on, where one is."""
-    recorder = current()
+    """As `Recorder.refuse` of the recording that is on, where one is: in this thread or in
+    another, whose capture is broken all the same."""
+    recorder = under_way()
     return violation if recorder is None else recorder.refuse(violation)
