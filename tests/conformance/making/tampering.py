@@ -79,6 +79,9 @@ def _blobs() -> Iterator[Entry]:
     yield Entry("no-decision-requirement-missing-half-written", (BY_NAME,), half)
     unknown = f"cacheon grade {'0' * 64} --store evidence --format json"
     yield Entry("refused-requirement-unknown-at-grading", (unknown,), dict(GOOD))
+    other = f"cacheon grade {ROW} --store evidence --format json"
+    name = "refused-requirement-unknown-at-grading-for-an-observation"
+    yield Entry(name, (other,), dict(GOOD))
 
 
 def _deliveries() -> Iterator[Entry]:
