@@ -14,6 +14,9 @@ from cacheon.rules.model import Rule
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 FORMS = ROOT / "tests" / "paper" / "scan" / "forms"
+ENGINE, WORKFLOWS = ROOT / "tests" / "engine", ROOT / "tests" / "workflows"
+ATTACKS = ROOT / "tests" / "bundles" / "attacks"
+RUNS = ("rehearsal", "cuda")
 EXAMPLES = ROOT / "src" / "cacheon" / "examples"
 _HEAD = """# Rules
 
@@ -63,7 +66,7 @@ _TABLE = """
 
 Every item of the specification's list of capture failures and of NVIDIA's public checklist
 for PyTorch, the rules that cover it, and where those are found. *Tests*: the sources that
-the scan must find and must not, and the shipped examples that a run must fail.
+the scan must find and must not, and the bundles that a run must fail.
 """
 
 
@@ -75,12 +78,13 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 def _index() -> str:
-    lines = [_HEAD, "| rule | | severity | confidence | scan | rehearsal | CUDA |"]
-    lines.append("| --- | --- | --- | --- | --- | --- | --- |")
+    lines = [_HEAD, "| rule | | severity | confidence | scan | rehearsal | CUDA | tests |"]
+    lines.append("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for rule in RULES.values():
         scan = "yes" if "scan" in rule.detected else f"no: {rule.unscanned}"
         runs = ["yes" if where in rule.detected else "no" for where in ("rehearsal", "cuda")]
         cells = [_link(rule), rule.title, rule.severity, rule.confidence, scan, *runs]
+        cells.append(" ".join(_tests(rule)))
         lines.append(_row(cells))
     lines += [
         _TABLE,
@@ -93,8 +97,7 @@ def _index() -> str:
 
 def _cells(item: Item) -> list[str]:
     rules = [RULES[id] for id in item.rules]
-    where = [w for w in ("scan", "rehearsal", "cuda") if any(w in r.detected for r in rules)]
-    said = ", ".join(where) or "nowhere"
+    said = ", ".join(item.where) or "nowhere"
     return [
         item.source,
         item.text,
@@ -105,12 +108,30 @@ def _cells(item: Item) -> list[str]:
 
 
 def _tests(rule: Rule) -> Iterator[str]:
+    """Sources that the scan is held to, bundles that a run must fail by this rule; and
+    where there is none, the tests of the engine that name it."""
     form = FORMS / f"{rule.id}.txt"
     if form.exists():
         yield f"[forms/{form.name}](../../{form.relative_to(ROOT)})"
-    for name, row in json.loads((EXAMPLES / "expect.json").read_text()).items():
-        if rule.id in row["cuda"].get("rule", "").split("|"):
-            yield f"`{name}`"
+    bundles = {name for where in RUNS for name in bundles_of(rule, where)}
+    yield from (f"`{name}`" for name in sorted(bundles))
+    if not bundles:
+        yield from (f"[{p.name}](../../{p.relative_to(ROOT)})" for p in naming(rule))
+
+
+def bundles_of(rule: Rule, where: str) -> list[str]:
+    """Shipped examples, and attacks of the tests, that a run there fails by this rule."""
+    shipped = json.loads((EXAMPLES / "expect.json").read_text()).items()
+    attacks = json.loads((ATTACKS / "expect.json").read_text()).items()
+    key = "cpu" if where == "rehearsal" else "cuda"
+    rows = [(name, row[key]) for name, row in shipped] + list(attacks)
+    return [name for name, row in rows if rule.id in row.get("rule", "").split("|")]
+
+
+def naming(rule: Rule) -> list[Path]:
+    """Test modules of the engine, and of what runs it, that name a rule."""
+    found = [*ENGINE.rglob("test_*.py"), *WORKFLOWS.glob("test_*.py")]
+    return sorted(path for path in found if rule.id in path.read_text())
 
 
 def _link(rule: Rule) -> str:

@@ -43,6 +43,21 @@ def _copied(source: Path, target: Path) -> Path:
     return Path(shutil.copytree(source, target))
 
 
+def test_where_no_case_applies_it_says_why(tmp_path: Path) -> None:
+    bundle = _copied(SILU, tmp_path / "b")
+    (metadata,) = (bundle / "metadata").iterdir()
+    metadata.write_text('{"graph_safe": true, "capabilities": {"model": ["m"]}}')
+    start = Starter()
+    run = verify([bundle], CPU, start=start)
+    (outcome,) = run.bundles[0].variants
+    assert (outcome.word, run.exit_code) == ("N/A", 1)
+    assert "no case applies: model is not a fact of this call; `cacheon explain CG805`" in (
+        start.made[0].requests[0].notes
+    )
+    stated = Options(device="cpu", context={"model": "m"})
+    assert verify([bundle], stated, start=Starter()).exit_code == 0
+
+
 def test_a_good_bundle_passes_on_a_cpu() -> None:
     start = Starter()
     run = verify([SILU], CPU, start=start)

@@ -14,7 +14,8 @@ import gc
 import torch, triton, triton.language as tl
 from cacheon.engine.worker.backends.recording import Recording, Violation, answering_cuda
 
-answers = answering_cuda(lambda: False)
+capturing = []
+answers = answering_cuda(lambda: bool(capturing))
 answers.__enter__()
 
 @triton.autotune(configs=[triton.Config({"B": 64}), triton.Config({"B": 128})], key=["n"])
@@ -53,6 +54,14 @@ for _ in range(3):
     recording.replay()
     assert torch.equal(out, x * 2)
 assert len(grids) == asked, "the candidate's Python ran at replay"
+capturing.append(1)
+try:
+    Recording([x, out]).record(lambda: kernel[grid](x, out, 64))
+except Violation as error:
+    assert error.rule == "CG502", error
+else:
+    raise AssertionError("a kernel was tuned while a capture is on")
+capturing.clear()
 x.normal_()
 bound(x, out, 100, grid=(1,), warmup=False, B=128)
 recording_of_bound = Recording([x, out])

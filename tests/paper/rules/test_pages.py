@@ -65,6 +65,25 @@ def test_the_specifications_list_is_whole() -> None:
         assert any("scan" in RULES[id].detected for id in item.rules)
 
 
+@pytest.mark.parametrize("id", RULES)
+def test_every_place_that_a_rule_claims_has_a_test(id: str, generator: ModuleType) -> None:
+    """Of the scan a form; of a run a bundle that fails by it, or a test that names it."""
+    rule = RULES[id]
+    assert (generator.FORMS / f"{id}.txt").exists() == ("scan" in rule.detected)
+    for where in generator.RUNS:
+        seen = bool(generator.bundles_of(rule, where))
+        if where not in rule.detected:
+            assert not seen, f"{id} is seen by {where} and does not claim it"
+        else:
+            assert seen or generator.naming(rule), f"{id} claims {where} without a test"
+
+
+@pytest.mark.parametrize("item", ITEMS, ids=lambda item: item.text)
+def test_an_item_claims_no_more_than_its_rules(item: Item) -> None:
+    for where in item.where:
+        assert any(where in RULES[id].detected for id in item.rules), where
+
+
 def test_every_row_of_the_table_with_a_rule_has_a_test(generator: ModuleType) -> None:
     for item in ITEMS:
         *_, tests = generator._cells(item)

@@ -7,7 +7,7 @@ RULE = Rule(
     title="work not joined to the caller's stream",
     group="streams",
     confidence="high",
-    detected=("scan", "cuda"),
+    detected=("scan", "rehearsal", "cuda"),
     stages=("eager", "capture"),
     why=(
         "The output was complete only after the whole device had been waited for, or the "
