@@ -52,7 +52,6 @@ def refused(capsys: Captured, *words: str) -> tuple[int, str]:
         ("slots", "norm.rmsnorm", "--format", "xml"),
         ("init", "norm.rmsnorm"),
         ("init", "no.such.slot", "somewhere"),
-        ("init", "collective.all_reduce", "somewhere"),
         ("init", "attention.sdpa", "somewhere", "--template", "triton"),
         ("explain",),
         ("explain", "CG999"),

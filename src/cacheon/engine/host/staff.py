@@ -9,6 +9,7 @@ from cacheon.engine import processes
 from cacheon.engine.host.losses import NOT_THERE, End, end_of
 from cacheon.engine.host.orders import Role
 from cacheon.engine.host.seats import Seat
+from cacheon.engine.host.signals import put_off
 from cacheon.engine.host.supervisor import Child, Supervisor
 from cacheon.engine.outcome import ORDERS
 from cacheon.engine.protocol import Closed, Facts, Finish
@@ -34,11 +35,18 @@ class Staff:
     def _start(self) -> None:
         """A zygote with a directory of its own, and nobody forked from it yet."""
         self._seats, self._spares, self._facts = [], [], None
-        self._directory = tempfile.mkdtemp(prefix="cacheon-")
-        self._supervisor = Supervisor(self.settings.device, self._directory, *self.settings.scratch)
+        with put_off():
+            self._directory = tempfile.mkdtemp(prefix="cacheon-")
+            self._supervisor = Supervisor(
+                self.settings.device, self._directory, *self.settings.scratch
+            )
 
     def _shut(self) -> None:
-        """End the zygote with everybody that it forked."""
+        """End the zygote with everybody that it forked. Nothing cuts this short."""
+        with put_off():
+            self._end_all()
+
+    def _end_all(self) -> None:
         supervisor, self._supervisor = self._supervisor, None
         for seat in self._seats:
             seat.wire.close()

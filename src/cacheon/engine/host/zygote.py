@@ -21,6 +21,7 @@ import sys
 import time
 
 from cacheon.engine import processes
+from cacheon.engine.host import signals
 from cacheon.engine.host.orders import AnyAnswer, AnyOrder, Fork, Forked, Leave, Ready, Swept
 from cacheon.engine.protocol import TRUSTED_FRAME, Closed, Wire
 
@@ -247,6 +248,7 @@ def main(arguments: list[str]) -> int:
     # Whatever it holds, every later grader is made of.
     processes.hide_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signals.hear()
     zygote = Zygote(socket.socket(fileno=descriptor), device)
     missing = _import_engine(device)
     try:
