@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 FORMS = ROOT / "tests" / "paper" / "scan" / "forms"
 ENGINE, WORKFLOWS = ROOT / "tests" / "engine", ROOT / "tests" / "workflows"
-ATTACKS = ROOT / "tests" / "bundles" / "attacks"
+TESTED = [ROOT / "tests" / "bundles" / name for name in ("attacks", "faults")]
 RUNS = ("rehearsal", "cuda")
 EXAMPLES = ROOT / "src" / "cacheon" / "examples"
 _HEAD = """# Rules
@@ -120,11 +120,12 @@ def _tests(rule: Rule) -> Iterator[str]:
 
 
 def bundles_of(rule: Rule, where: str) -> list[str]:
-    """Shipped examples, and attacks of the tests, that a run there fails by this rule."""
-    shipped = json.loads((EXAMPLES / "expect.json").read_text()).items()
-    attacks = json.loads((ATTACKS / "expect.json").read_text()).items()
+    """Shipped examples, and bundles of the tests, that a run there fails by this rule."""
     key = "cpu" if where == "rehearsal" else "cuda"
-    rows = [(name, row[key]) for name, row in shipped] + list(attacks)
+    shipped = json.loads((EXAMPLES / "expect.json").read_text()).items()
+    rows = [(name, row[key]) for name, row in shipped]
+    for directory in TESTED:
+        rows += json.loads((directory / "expect.json").read_text()).items()
     return [name for name, row in rows if rule.id in row.get("rule", "").split("|")]
 
 

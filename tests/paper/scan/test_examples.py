@@ -52,7 +52,6 @@ SEEN: dict[str, list[tuple[str, int]]] = {
     "retained_first_output": [("CG205", 10)],
     "returns_the_result": [("CG206", 8)],
     "searches_for_the_answer": [("CG802", 6), ("CG905", 8)],
-    "skips_under_capture": [("CG304", 7)],
     "split_workspace": [("CG302", 14)],
     "synchronizes": [("CG105", 9)],
     "unjoined_side_stream": [("CG401", 13)],
@@ -76,7 +75,6 @@ UNSEEN = {
     "raises_in_prepare": "whether the shape fits",
     "residual_on_every_rank": "what is summed over ranks is replicated",
     "sdpa_mask_off_by_one": "one number is another than the contract's",
-    "table_of_another_size": "which sizes meet in one process",
     "tail_not_written": "whether the tile divides the width",
 }
 """Broken examples whose fault only a run shows, and what hides it."""
@@ -86,7 +84,6 @@ ALSO_TRUE = {
     ("contribution_left_out", "CG304"),
     ("rank_leaves", "CG602"),
     ("rank_raises", "CG602"),
-    ("skips_under_capture", "CG304"),
     ("waits_for_nobody", "CG602"),
 }
 """True of the source as well, and not what a run meets first."""
