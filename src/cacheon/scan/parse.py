@@ -63,7 +63,7 @@ def lines_of(text: str) -> list[str]:
     return _LINE_END.split(text)
 
 
-def _children(node: ast.AST) -> list[ast.AST]:
+def children(node: ast.AST) -> list[ast.AST]:
     """As `ast.iter_child_nodes`, in a third of its time, without what holds nothing itself."""
     found: list[ast.AST] = []
     for value in vars(node).values():
@@ -86,7 +86,7 @@ def bounded(data: bytes, file: str) -> tuple[ast.Module, list[ast.AST]]:
     nodes: list[ast.AST] = []
     for _ in range(DEEPEST):
         nodes += level
-        level = [child for node in level for child in _children(node)]
+        level = [child for node in level for child in children(node)]
         if not level:
             return tree, nodes
     raise LimitExceeded(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cacheon.records.errors import one_line
 from cacheon.rules.catalogue import RULES
-from cacheon.scan.detectors import Fault, detectors
+from cacheon.scan.detectors import Detectors, Fault
 from cacheon.scan.events import Event, Root
 from cacheon.scan.findings import ScanFinding
 from cacheon.scan.ignores import Ignores, ignores
@@ -44,7 +44,7 @@ class Scan:
             self._round(walker, starts)
 
     def _round(self, walker: Statements, starts: Sequence[Start]) -> None:
-        self._finders, self._found = detectors(), {}
+        self._detectors, self._found = Detectors(), {}
         walker.memo.clear()
         returned: dict[str, Value] = {}
         for start in starts:
@@ -61,7 +61,7 @@ class Scan:
         return UNKNOWN if found is None else found
 
     def _ask(self, event: Event) -> None:
-        for find in self._finders.get(type(event), ()):
+        for find in self._detectors.asked(event):
             for fault in find(event):
                 at = fault.event or event
                 module = self.project.modules[at.context.path]

@@ -71,6 +71,8 @@ class Walk(ABC):
         self.streams: list[str] = []
         self.frame = Frame(Module("", "", ast.Module([], []), []), "")
         self.calls: list[tuple[str, int]] = []
+        self.carried: dict[ast.AST, Names] = {}
+        """Of each loop that was walked, the names that a turn meets of the one before."""
         self.level = 0
         self.steps = 0
         self.left = False

@@ -7,6 +7,7 @@ from copy import copy
 from cacheon.scan import facts, torch_api
 from cacheon.scan.events import Branched, Looped, Streamed
 from cacheon.scan.importing import Importing
+from cacheon.scan.loops import carried
 from cacheon.scan.methods import stream_of
 from cacheon.scan.values import (
     CAPTURING,
@@ -171,10 +172,20 @@ class Statements(Importing):
             self.assign(node.target, item)
             self.block(node.body)
             self.frame.env = merged(before, self.frame.env)
-            # What one turn leaves behind, the next one meets.
-            if self.frame.env == before:
+            if not self._leaves_behind(node, before):
                 break
         self.block(node.orelse)
+
+    def _leaves_behind(
+        self, loop: ast.For | ast.AsyncFor | ast.While, before: Mapping[str, Value]
+    ) -> bool:
+        """Whether the next turn meets something that this one has changed."""
+        if loop not in self.carried:
+            target = None if isinstance(loop, ast.While) else loop.target
+            test = [ast.Expr(loop.test)] if isinstance(loop, ast.While) else []
+            self.carried[loop] = carried([*test, *loop.body], target)
+        after = self.frame.env
+        return any(before.get(name) != after.get(name) for name in self.carried[loop])
 
     def _while(self, node: ast.While) -> bool:
         value = self.tested(node.test)
@@ -188,7 +199,7 @@ class Statements(Importing):
                 before = dict(self.frame.env)
                 self.block(node.body)
                 self.frame.env = merged(before, self.frame.env)
-                if self.frame.env == before:
+                if not self._leaves_behind(node, before):
                     break
         self.block(node.orelse)
         return leaves or not always

@@ -1,5 +1,7 @@
 """The detectors: one module a rule, or a family of rules that look at the same thing."""
 
+from collections.abc import Callable
+
 from cacheon.scan.detectors import (
     allocation,
     by_name,
@@ -14,8 +16,10 @@ from cacheon.scan.detectors import (
     parts,
     randomness,
     ranks,
+    replaced,
     retained,
     stale,
+    streams,
     waits,
 )
 from cacheon.scan.detectors.carried import Carried
@@ -37,13 +41,43 @@ from cacheon.scan.events import (
     Wrote,
 )
 
-__all__ = ["Fault", "Find", "detectors"]
+__all__ = ["Detectors", "Fault", "Find"]
+
+
+_CONCERNS: dict[str, Callable[[str], bool]] = {
+    module.__name__: module.concerns
+    for module in (allocation, by_name, moves, outside, replaced, streams, waits)
+}
+"""Detectors that look at calls of certain names only. Most calls are of other names."""
+
+
+class Detectors:
+    """Who is asked about an event."""
+
+    def __init__(self) -> None:
+        self._all = detectors()
+        self._by_name: dict[str, list[Find]] = {}
+
+    def asked(self, event: Event) -> list[Find]:
+        if not isinstance(event, Called):
+            return self._all.get(type(event), [])
+        if event.name not in self._by_name:
+            self._by_name[event.name] = [
+                find
+                for find in self._all[Called]
+                if _CONCERNS.get(find.__module__, _anything)(event.name)
+            ]
+        return self._by_name[event.name]
+
+
+def _anything(_: str) -> bool:
+    return True
 
 
 def detectors() -> dict[type[Event], list[Find]]:
     """All of them, by what they look at; new ones for each walk, since some follow what
     happens in it."""
-    streams, carried, replaced = Streams(), Carried(), Replaced()
+    staged, carried, buffers = Streams(), Carried(), Replaced()
     listed: list[tuple[Find, tuple[type[Event], ...]]] = [
         (host_reads.find, (Called, Shown)),
         (moves.find, (Called, Indexed, Launched, Wrote)),
@@ -61,8 +95,8 @@ def detectors() -> dict[type[Event], list[Find]]:
         (by_name.find, (Called,)),
         (ranks.find, (Branched,)),
         (randomness.find, (Called,)),
-        (replaced.find, (Called, Ended, Kept)),
-        (streams.find, (Called, Ended, Streamed)),
+        (buffers.find, (Called, Ended, Kept)),
+        (staged.find, (Called, Ended, Streamed)),
         (carried.find, (Ended, Kept, Wrote)),
     ]
     found: dict[type[Event], list[Find]] = {}

@@ -18,6 +18,11 @@ _DRIVERS = (
 _MAKES = torch_api.CREATIONS | torch_api.LIKES | torch_api.NEWS | torch_api.MAKERS
 
 
+def concerns(name: str) -> bool:
+    """Whether a call of this name may be a fault of this kind."""
+    return name.rpartition(".")[2] in (*_MAKES, *_DRIVERS, "pin_memory")
+
+
 def find(event: Event) -> Iterator[Fault]:
     if not isinstance(event, Called) or not replayed(event):
         return

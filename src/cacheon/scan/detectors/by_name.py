@@ -35,6 +35,11 @@ _CAPTURES = frozenset(
 _HOST_NODES = ("cudaLaunchHostFunc", "cuLaunchHostFunc", "cudaStreamAddCallback")
 
 
+def concerns(name: str) -> bool:
+    """Whether a call of this name may be a fault of this kind."""
+    return name in _COMPILERS | _GROUPS | _CAPTURES or name.endswith(_HOST_NODES)
+
+
 def find(event: Event) -> Iterator[Fault]:
     if not isinstance(event, Called) or not replayed(event):
         return

@@ -8,7 +8,13 @@ from cacheon.scan.events import Called, Event, Indexed, Launched, Wrote
 from cacheon.scan.values import Group, Host, Tensor, Value, is_live, tensors
 
 _MAKERS = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
+_MOVING = frozenset("to cpu cuda type_as new_tensor".split())
 _COPIES = frozenset({"copy_", "[…] =", ".data ="})
+
+
+def concerns(name: str) -> bool:
+    """Whether a call of this name may be a fault of this kind."""
+    return name in _MAKERS or name.rpartition(".")[2] in _MOVING
 
 
 def find(event: Event) -> Iterator[Fault]:
@@ -41,7 +47,7 @@ def _moved(event: Called, receiver: Tensor) -> Iterator[Fault]:
     attr = method(event)
     if attr == "new_tensor" and is_live(receiver):
         yield Fault("CG102", "`.new_tensor` copies Python data to the device")
-    if attr not in ("to", "cpu", "cuda", "type_as"):
+    if attr not in _MOVING - {"new_tensor"}:
         return
     result = results.moved(receiver, attr, event.arguments, event.keywords)
     if is_live(receiver) and result.place == "host":

@@ -9,6 +9,11 @@ from cacheon.scan.values import Value
 _FLAT = frozenset({"as_strided", "as_strided_", "untyped_storage", "storage", "set_"})
 
 
+def concerns(name: str) -> bool:
+    """Whether a call of this name may be a fault of this kind."""
+    return _last(name) in _FLAT
+
+
 def find(event: Event) -> Iterator[Fault]:
     match event:
         case Called(name=name) if _last(name) in _FLAT:

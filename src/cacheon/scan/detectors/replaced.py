@@ -7,6 +7,13 @@ from cacheon.scan.detectors.retained import state
 from cacheon.scan.events import Called, Ended, Event, Kept
 from cacheon.scan.values import GROWN, OUTGROWN, Tensor
 
+_RESIZING = frozenset({"Tensor.resize_", "Tensor.set_"})
+
+
+def concerns(name: str) -> bool:
+    """Whether a call of this name may be a fault of this kind."""
+    return name in _RESIZING
+
 
 class Replaced:
     """Follows what one root does with buffers that outlive a call."""

@@ -8,6 +8,11 @@ from cacheon.scan.torch_api import CURRENT, DEFAULT
 from cacheon.scan.values import Made
 
 
+def concerns(name: str) -> bool:
+    """Whether a call of this name may be a fault of this kind."""
+    return name.startswith("torch.cuda.")
+
+
 class Streams:
     """Follows who waits for whom through one root."""
 

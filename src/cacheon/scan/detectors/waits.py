@@ -19,6 +19,11 @@ _WAITS = frozenset(
 )
 
 
+def concerns(name: str) -> bool:
+    """Whether a call of this name may be a fault of this kind."""
+    return name in _WAITS
+
+
 def find(event: Event) -> Iterator[Fault]:
     match event:
         case Called(name=name) if name in _WAITS and replayed(event):
