@@ -1,5 +1,5 @@
-"""The budgets of `verify`: each a ratio or a difference against a bare process, measured in
-this very run. `make bench`, or `python benchmarks/verify.py [--json FILE]`.
+"""The budgets of `verify`, `scan` and `explain`: each a ratio or a difference against a bare
+process, measured in this very run. `make bench`, or `python benchmarks/verify.py [--json FILE]`.
 
 Exits with 1 where a budget is not kept.
 """
@@ -17,6 +17,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.paper.scan.long_source import long_source  # noqa: E402
+
 EXAMPLES = ROOT / "src" / "cacheon" / "examples" / "good"
 TORCH = EXAMPLES / "torch_silu_and_mul"
 TRITON = EXAMPLES / "triton_silu_and_mul"
@@ -46,6 +50,17 @@ def _environment() -> dict[str, str]:
     return dict(os.environ, PYTHONPATH=os.pathsep.join([str(ROOT / "src"), *filter(None, [given])]))
 
 
+def _long_bundle(root: Path) -> int:
+    """A bundle of one long source without a fault; how many lines it has."""
+    source = long_source("t + 1")
+    (root / "k.py").write_text(source)
+    (root / "manifest.toml").write_text(
+        'bundle_id = "long"\nabi_version = "cacheon-op-abi-v0"\n[[ops]]\n'
+        'slot = "activation.silu_and_mul"\nsource = "k.py"\nentry = "silu_and_mul"\n'
+    )
+    return source.count("\n")
+
+
 class Bench:
     def __init__(self) -> None:
         self.rows: list[dict[str, object]] = []
@@ -60,10 +75,15 @@ class Bench:
 
     def starts(self, repeats: int) -> None:
         bare = seconds([sys.executable, "-c", "pass"], repeats)
-        for words in (["--help"], ["slots"]):
+        for words in (["--help"], ["slots"], ["explain", "CG203"]):
             taken = seconds([*RUN, *words], repeats)
             shown = f"{taken:.3f} s against {bare:.3f} s bare"
             self.row(f"`cacheon {words[0]}` over bare", taken - bare, 0.15, "s", shown)
+        with tempfile.TemporaryDirectory() as directory:
+            lines = _long_bundle(Path(directory))
+            taken = seconds([*RUN, "scan", directory], repeats)
+        shown = f"{taken:.3f} s against {bare:.3f} s bare"
+        self.row(f"`cacheon scan` of {lines} lines over bare", taken - bare, 1.0, "s", shown)
 
     def first_verify_on_cpu(self, repeats: int) -> None:
         torch = seconds([sys.executable, "-c", "import torch"], repeats)

@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.paper.scan.long_source import long_source
 
 from cacheon.bundle import open_bundle
 from cacheon.records.errors import InputError
@@ -75,24 +76,7 @@ def scanned(root: Path, source: str) -> tuple[list[str], float]:
 
 @pytest.mark.slow
 def test_five_thousand_lines_take_less_than_a_second(tmp_path: Path) -> None:
-    helper = """
-def helper_{n}(t, target):
-    rows, width = t.shape
-    wide = t.float()
-    for part in wide.split(64):
-        scale = part.abs().amax(dim=-1, keepdim=True)
-        part = part / scale if width > 64 else part
-        if width % 2:
-            target[:, : width // 2].copy_(part[:, : width // 2] * scale)
-        else:
-            target.copy_(part)
-    return helper_{m}(wide, target)
-
-"""
-    source = "".join(helper.format(n=n, m=n + 1) for n in range(400))
-    source += "def helper_400(t, target):\n    return t.sum().item()\n"
-    source += "def silu_and_mul(x, out):\n"
-    source += "".join(f"    helper_{n}(x, out)\n" for n in range(401))
+    source = long_source("t.sum().item()")
     assert source.count("\n") > 5000
     rules, seconds = scanned(tmp_path, source)
     assert rules == ["CG101"]
