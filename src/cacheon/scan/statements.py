@@ -137,11 +137,14 @@ class Statements(Importing):
         value = self.tested(node.test)
         when, unless = facts.truth(value)
         before = dict(self.frame.env)
+        asked, is_one = _asks_for_tensor(node.test)
+        if asked in before and not is_one:
+            self.frame.env[asked] = UNKNOWN
         with self.knowing(when), self.collecting() as then:
             falls = self.block(node.body)
         after, self.frame.env = self.frame.env, before
-        if _asks_for_tensor(node.test) in before:
-            before[_asks_for_tensor(node.test)] = UNKNOWN
+        if asked in before and is_one:
+            before[asked] = UNKNOWN
         with self.knowing(unless), self.collecting() as otherwise:
             falls_else = self.block(node.orelse)
             later = not falls and falls_else and bool(rest)
@@ -274,14 +277,18 @@ def _as_load(target: ast.Name | ast.Attribute | ast.Subscript) -> ast.expr:
     return load
 
 
-def _asks_for_tensor(test: ast.expr) -> str:
-    """The name of which a test asks whether it is a tensor: in the other arm it is none."""
+def _asks_for_tensor(test: ast.expr) -> tuple[str, bool]:
+    """The name of which a test asks whether it is a tensor, or something else; in the other
+    arm, or in this one, it is none. "" where it asks nothing of the kind."""
     match test:
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            name, is_one = _asks_for_tensor(inner)
+            return name, not is_one
         case ast.Call(func=ast.Attribute(attr="is_tensor"), args=[ast.Name(id=name)]):
-            return name
+            return name, True
         case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), kind]):
-            return name if "Tensor" in ast.unparse(kind) else ""
-    return ""
+            return name, "Tensor" in ast.unparse(kind)
+    return "", False
 
 
 def _name_of(node: ast.expr) -> str:
