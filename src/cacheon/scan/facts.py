@@ -72,6 +72,12 @@ def _combined(values: Sequence[Value], when: Names, unless: Names) -> Host:
     )
 
 
+def is_settled(value: Host) -> bool:
+    """Whether it is True or False in every call: no state is asked, and no capture."""
+    asks = value.held or value.when or value.unless or value.topics
+    return value.known and isinstance(value.constant, bool) and not asks
+
+
 def compared(left: Value, operator: ast.cmpop, right: Value, node: ast.expr) -> Host:
     """What a comparison of two host values, or with module state, says. `node` is the
     right side as it is written."""

@@ -135,6 +135,9 @@ class Statements(Importing):
         """Walk a branch. Whether control can come out, and whether `rest`, the statements
         after it, were walked too: they are the other arm of a branch that one arm leaves."""
         value = self.tested(node.test)
+        if isinstance(value, Host) and facts.is_settled(value):
+            # A flag that nobody changes: the other arm is never run.
+            return self.block(node.body if value.constant else node.orelse), False
         when, unless = facts.truth(value)
         before = dict(self.frame.env)
         asked, is_one = _asks_for_tensor(node.test)
