@@ -208,7 +208,8 @@ def test_the_longest_honest_reply_fits() -> None:
     where = Where(file=short, line=10_000_000, function=short, source=short)
     kinds = {short[:-2] + f"{n:02}": 1 << 40 for n in range(32)}
     done = Done(handle=b"h" * 64, nodes=(1 << 40,) * 8, kinds=kinds, suspicious=(short,) * 16)
-    for reply in (Raised(kind=short, message=text, where=where), done):
+    warmed = Done(waits=(where,) * 4)
+    for reply in (Raised(kind=short, message=text, where=where), done, warmed):
         assert len(msgspec.msgpack.encode(reply)) <= WORKER_FRAME
 
 
