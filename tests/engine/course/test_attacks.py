@@ -26,7 +26,9 @@ def undetected(kind: str, device: str, records: Path | None = None) -> list[str]
     for (name, wanted), bundle in zip(table.items(), document["bundles"], strict=True):
         found = {(row["failure"], row["findings"][0]["rule"]) for row in failures(bundle)}
         allowed = {(wanted["class"], rule) for rule in wanted["rule"].split("|")}
-        if not found or not found <= allowed:
+        said = [row["findings"][0]["message"] for row in failures(bundle)]
+        unsaid = not all(wanted.get("says", "") in message for message in said)
+        if not found or not found <= allowed or unsaid:
             wrong.append(f"{name}: {brief(bundle)}")
     return wrong
 

@@ -3,9 +3,16 @@
 import re
 
 import pytest
+import torch
 from tests.engine.course.runs import ROOT
 
-from cacheon.engine.grader.attribution import from_graph, from_loss, from_parting, from_refusal
+from cacheon.engine.grader.attribution import (
+    from_graph,
+    from_loss,
+    from_parting,
+    from_refusal,
+    pattern,
+)
 from cacheon.engine.grader.session import Lost, Refused
 from cacheon.engine.outcome import Stage
 from cacheon.engine.protocol import Done, Ended, Raised, Where
@@ -104,3 +111,24 @@ def test_ranks_that_part() -> None:
 def test_the_attribution_names_rules_that_there_are() -> None:
     for path in (ROOT / "src" / "cacheon" / "engine").rglob("*.py"):
         assert set(re.findall(r"CG\d{3}", path.read_text())) <= RULES.keys(), path
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        ((slice(None), slice(1, None, 2)), "every second column"),
+        ((slice(None), slice(0, None, 2)), "every second column"),
+        ((slice(None), slice(6, None)), "the last 2 of 8 columns"),
+        ((slice(None), [1, 5]), "2 of 8 columns"),
+        ((slice(2, None), slice(None)), "the last 2 of 4 rows"),
+        ((slice(1, 2), slice(None)), "row 1"),
+        (([0, 2], slice(None)), "2 of 4 rows"),
+        ((slice(None), slice(None)), "every row"),
+        (([0, 1, 3], [2, 5, 7]), "scattered cells"),
+    ],
+)
+def test_which_cells_were_not_written(cells: object, words: str) -> None:
+    mask = torch.zeros(4, 8, dtype=torch.bool)
+    mask[cells] = True
+    assert pattern(mask) == words
+    assert pattern(mask.view(2, 2, 8)) == words
