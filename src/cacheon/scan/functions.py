@@ -13,6 +13,7 @@ from cacheon.scan.state import DEEPEST_CALLS, Frame
 from cacheon.scan.triton_kernels import Definition, is_kernel
 from cacheon.scan.values import (
     GROWN,
+    HOST,
     LAZY,
     NOTHING,
     OUTGROWN,
@@ -166,6 +167,9 @@ class Functions(Calls):
         env = {
             name: self.defaults.get((function.path, function.line, name), UNKNOWN) for name in names
         }
+        if self.root.slot is None and not self.calls:
+            # Whoever calls a library's function sets its flags.
+            env = {name: HOST if _is_flag(value) else value for name, value in env.items()}
         env.update(zip(positional, values, strict=False))
         env.update({name: value for name, value in keywords.items() if name in names})
         if arguments.vararg is not None:
@@ -224,6 +228,10 @@ class Functions(Calls):
             )
         )
         return joined([value for _, value in frame.returned] or [NOTHING])
+
+
+def _is_flag(value: Value) -> bool:
+    return isinstance(value, Host) and isinstance(value.constant, bool)
 
 
 def _defaults(node: Definition) -> list[tuple[str, ast.expr]]:

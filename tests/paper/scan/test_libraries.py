@@ -207,3 +207,13 @@ def test_a_container_that_is_not_seen_has_no_name() -> None:
         "        torch.tensor([1.0], device=x.device)\n    return torch.is_inference(x)\n"
     )
     assert rules(source) == []
+
+
+def test_a_flag_is_the_callers_and_a_constant_nobodys() -> None:
+    flagged = "def f(x: Tensor, *, sync=False):\n    if sync:\n        x.item()\n"
+    assert rules(flagged) == ["CG101"]
+    called = "def g(x: Tensor, *, sync=False):\n    helper(x)\n"
+    helper = "def helper(x, *, sync=False):\n    if sync:\n        x.item()\n"
+    assert rules(called + helper) == []
+    constant = "SYNC = False\ndef f(x: Tensor):\n    if SYNC:\n        x.item()\n"
+    assert rules(constant) == []
