@@ -26,6 +26,8 @@ ASKED = (
     # Slower, and asked last: the first failure ends a run.
     *(f"test_{name}.py" for name in ("grading", "intake", "properties")),
 )
+_PLAIN = " ".join(f"-p no:{plugin}" for plugin in ("cacheprovider", "xdist", "cov", "anyio"))
+"""Started hundreds of times, pytest is told to load no more than it needs."""
 SECONDS = 120
 """For one mutant; a loop that never ends is noticed, too."""
 _LISTED = re.compile(r"^\| `([a-z]+\.py)` \| `(\w+)` \| `(.+?)` \|", re.MULTILINE)
@@ -53,7 +55,7 @@ def prepare(directory: Path) -> None:
         f"timeout = {SECONDS}.0\n"
         "excluded-modules = []\n"
         f'test-command = "env PYTHONPATH=src:. {sys.executable} -m pytest -qx '
-        f'--import-mode=importlib -p no:cacheprovider {tests}"\n'
+        f'--import-mode=importlib {_PLAIN} {tests}"\n'
         '[cosmic-ray.distributor]\nname = "local"\n'
     )
 
