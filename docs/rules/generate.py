@@ -103,7 +103,7 @@ def _cells(item: Item) -> list[str]:
         item.text,
         " ".join(map(_link, rules)),
         f"{said}. {item.note}" if item.note else said,
-        " ".join(test for rule in rules for test in _tests(rule)),
+        " ".join(dict.fromkeys(test for rule in rules for test in _tests(rule))),
     ]
 
 
