@@ -15,8 +15,6 @@ import fcntl
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from cacheon.evidence import merkle
 from cacheon.evidence.checkpoint import (
@@ -30,6 +28,7 @@ from cacheon.evidence.checkpoint import (
     open_checkpoint,
     sign_checkpoint,
 )
+from cacheon.evidence.closing import Closing
 from cacheon.evidence.envelope import Pin
 from cacheon.evidence.keys import Key
 from cacheon.evidence.store.errors import failing
@@ -42,7 +41,7 @@ from cacheon.records.canonical import decode, encode
 from cacheon.records.errors import RecordRefused
 
 
-class Log:
+class Log(Closing):
     """The log named `origin` in a directory. Several processes may append at once, each
     through an object of its own. Close it, or use it in a `with`.
 
@@ -63,17 +62,6 @@ class Log:
 
     def close(self) -> None:
         self._rooms.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def append(self, kind: str, digest: str) -> int:
         """The index of the entry: a new one, or the one that it has. Durable on return."""

@@ -13,9 +13,9 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
+from cacheon.evidence.closing import Closing
 from cacheon.evidence.store.errors import PointerTaken, StoreFailed, StoreRefused, failing
 from cacheon.evidence.store.files import TMP, publish, read, read_file, reopened
 from cacheon.evidence.store.layout import (
@@ -34,7 +34,7 @@ from cacheon.records.digest import is_digest, sha256
 _POINTER = 65
 
 
-class DirectoryStore:
+class DirectoryStore(Closing):
     """A `port.Store` whose root belongs to one user; several processes may use it at once,
     each thread through a store object of its own. Close it, or use it in a `with`."""
 
@@ -68,17 +68,6 @@ class DirectoryStore:
 
     def close(self) -> None:
         self.rooms.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def put(self, data: bytes) -> str:
         """`port.Store.put`."""

@@ -1,9 +1,8 @@
 """Records as files in a directory that is no store: what somebody was sent."""
 
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
+from cacheon.evidence.closing import Closing
 from cacheon.evidence.store.errors import StoreRefused, failing
 from cacheon.evidence.store.files import read_file
 from cacheon.evidence.store.limits import LIMITS
@@ -13,7 +12,7 @@ from cacheon.records.digest import is_digest, sha256
 _SUFFIX = ".json"
 
 
-class Folder:
+class Folder(Closing):
     """Files named by a digest, with or without `.json`; anything else in it is left alone.
     Close it, or use it in a `with`.
 
@@ -26,17 +25,6 @@ class Folder:
 
     def close(self) -> None:
         self._rooms.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def get(self, digest: str, limit: int | None = None) -> bytes:
         """`port.Store.get`."""

@@ -10,9 +10,8 @@ import sqlite3
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
+from cacheon.evidence.closing import Closing
 from cacheon.evidence.store.directory import DirectoryStore
 from cacheon.evidence.store.errors import StoreRefused
 from cacheon.records.errors import RecordRefused
@@ -46,7 +45,7 @@ Describe = Callable[[bytes], tuple[str, Mapping[str, str]]]
 """The kind and the facts of a record's bytes. Raises RecordRefused for what it does not know."""
 
 
-class Index:
+class Index(Closing):
     """The list beside one store. Close it, or use it in a `with`."""
 
     def __init__(self, store: DirectoryStore, describe: Describe) -> None:
@@ -71,17 +70,6 @@ class Index:
 
     def close(self) -> None:
         self._database.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def ls(self, kind: str | None = None, **facts: str) -> list[Listed]:
         """The records of a kind (of all, where it is None) that have all these facts,
