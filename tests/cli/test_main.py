@@ -192,3 +192,30 @@ def test_a_signal_ends_it_and_leaves_nothing_behind(number: int, tmp_path: Path)
     assert process.returncode == 128 + number
     assert "Traceback" not in said
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_what_cannot_be_shown_is_one_line(form: str) -> None:
+    with open("/dev/full", "wb") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "cacheon.cli", "slots", "--format", form],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert ended.returncode == 3
+    assert ended.stderr == "cacheon: standard output: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("closed", "code", "said"),
+    [
+        (0, 0, ""),
+        (1, 2, "cacheon: standard output: expected an open stream, got a closed one\n"),
+        (2, 0, ""),
+    ],
+)
+def test_a_closed_stream_is_nobodys_file(closed: int, code: int, said: str) -> None:
+    command = f'exec "$0" -m cacheon.cli slots {closed}>&-'
+    ended = subprocess.run(["sh", "-c", command, sys.executable], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (code, said)

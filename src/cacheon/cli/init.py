@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from cacheon.cli.writing import write_lines
 from cacheon.records.errors import one_line
 
 _EPILOG = """\b
@@ -34,5 +35,6 @@ def command(slot: str, directory: Path, template: str) -> int:
     bundle = init(slot, directory, template)
     shown = one_line(str(directory))
     row = bundle.variants[0]
-    click.echo(f"wrote {shown}: edit {shown}/{row.source}, then run `cacheon verify {shown}`")
+    next_step = f"edit {shown}/{row.source}, then run `cacheon verify {shown}`"
+    write_lines([[("", f"wrote {shown}: {next_step}")]])
     return 0

@@ -95,6 +95,9 @@ def main() -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command line; its exit code. No traceback reaches a person unasked."""
+    _fill_descriptors()
+    if sys.stdout is None:
+        return _say("standard output: expected an open stream, got a closed one", _UNUSABLE)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that cannot show a character gets its escape, not an exception.
@@ -128,6 +131,18 @@ def run(arguments: Sequence[str] | None = None) -> int:
             raise
         cause = one_line(f"{type(error).__name__}: {error}")
         return _say(f"internal error: {cause} (CACHEON_TRACEBACK=1 shows where)", _NO_DECISION)
+
+
+def _fill_descriptors() -> None:
+    """A standard stream that is closed leaves its number to the next file that is opened,
+    which whoever inherits it would write to: `/dev/null` takes it."""
+    while True:
+        descriptor = os.open(os.devnull, os.O_RDWR)
+        if descriptor > 2:
+            os.close(descriptor)
+            break
+    if sys.stderr is None:
+        sys.stderr = io.TextIOWrapper(io.FileIO(2, "w", closefd=False))
 
 
 def _say(line: str, code: int, page: str = "") -> int:

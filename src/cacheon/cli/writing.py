@@ -1,13 +1,14 @@
 """How verbs write: lines for a person, one JSON document for a machine."""
 
+import contextlib
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from cacheon.records.errors import InputError
+from cacheon.records.errors import InfrastructureError, InputError
 
 if TYPE_CHECKING:
     from cacheon.report.line import Line
@@ -26,7 +27,8 @@ def write_lines(lines: Iterable["Line"]) -> None:
     """Lines to standard output, with styles on a terminal only."""
     from cacheon.report.terminal import draw
 
-    draw(lines)
+    with _speaking():
+        draw(lines)
 
 
 def write_json(schema: str, body: Any) -> None:
@@ -37,8 +39,21 @@ def write_json(schema: str, body: Any) -> None:
 
 
 def write_bytes(data: bytes) -> None:
-    sys.stdout.buffer.write(data)
-    sys.stdout.flush()
+    with _speaking():
+        sys.stdout.buffer.write(data)
+        sys.stdout.flush()
+
+
+@contextlib.contextmanager
+def _speaking() -> Iterator[None]:
+    """What is shown was shown. Raises InfrastructureError; that the reader of a pipe has gone
+    is for `run` to say."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise InfrastructureError(f"standard output: {error.strerror or error}") from error
 
 
 def write_new(path: Path, data: bytes) -> None:
