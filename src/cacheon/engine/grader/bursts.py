@@ -149,6 +149,9 @@ class Bursts:
         name = next(iter(rows))
         for lag in range(1, min(_MOST_LAG, len(picked) - _FEWEST_ROWS) + 1):
             late = range(lag, min(len(picked), lag + _LAGGING_ROWS))
+            if all(picked[row - lag] == picked[row] for row in late):
+                # The same draws at both places: they are no more behind than right.
+                continue
             index = torch.tensor([picked[row - lag] for row in late], device=rows[name].device)
             due = bank.expected[layer][name].index_select(0, index)
             measured, _ = measure(
