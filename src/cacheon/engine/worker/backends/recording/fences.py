@@ -20,6 +20,9 @@ class Span(NamedTuple):
     def holds(self, address: int) -> bool:
         return self.begin <= address < self.end
 
+    def meets(self, other: "Span") -> bool:
+        return self.begin < other.end and other.begin < self.end
+
 
 class Fence:
     """`own` are outputs of this call, `outputs` those of every call so far."""

@@ -67,6 +67,14 @@ def is_metadata(operator: torch._ops.OpOverload, name: str) -> bool:
     return name in METADATA or torch.Tag.inplace_view in operator.tags
 
 
+def is_shape_only(operator: torch._ops.OpOverload, name: str) -> bool:
+    """Whether it neither reads nor writes what its tensors hold: views, and new tensors of
+    the shape or type of another."""
+    aliases = [each.alias_info for each in operator._schema.returns]
+    views = any(each is not None and not each.is_write for each in aliases)
+    return views or name.startswith("new_") or name.endswith("_like") or is_metadata(operator, name)
+
+
 def written(
     operator: torch._ops.OpOverload, arguments: Sequence[Any], keywords: dict[str, Any]
 ) -> Iterator[torch.Tensor]:
