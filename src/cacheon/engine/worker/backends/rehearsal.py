@@ -145,7 +145,8 @@ class Rehearsal:
 
     def _guarded(self, entry: Entry, call: Bound) -> object:
         self._lag()
-        fenced = Fenced(self._fence(call.plan))
+        note = self._ledger.add if self._ledger is not None else None
+        fenced = Fenced(self._fence(call.plan), note)
         try:
             with fenced:
                 returned = entry(*call.arguments())

@@ -16,8 +16,6 @@ from cacheon.engine.worker.backends.recording.tape import Tape, tensors_of
 from cacheon.engine.worker.collectives import described
 
 _FUNCTIONAL = "_c10d_functional"
-_WITHOUT_WORK = frozenset({"wait_tensor", "_wrap_tensor_autograd"})
-"""Functional operators that hand on what they are given."""
 _BETWEEN_TWO = frozenset({"send", "recv", "recv_any_source"})
 
 
@@ -39,7 +37,7 @@ class Together:
     ) -> Any:
         """Put a collective on the tape; what the caller is given in its place."""
         name = str(func._schema.name).rpartition("::")[2].rstrip("_")
-        if name in _WITHOUT_WORK:
+        if name in operators.WITHOUT_WORK:
             self.pending.wait_for(args[0])
             return args[0]
         for tensor in tensors_of(args) + tensors_of(keywords):
