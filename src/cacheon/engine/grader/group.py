@@ -226,6 +226,8 @@ class Group:
                     detail = str(what) if how == "garbled" else ""
                     raise Lost(how, stage, case, detail, rank=rank)
         refused = [rank for rank in in_time if isinstance(heard[rank].what, Raised)]
+        # A rank that only needs a GPU hides no other's fault.
+        refused.sort(key=lambda rank: getattr(heard[rank].what, "needs_cuda", False))
         for rank in refused:
             what = heard[rank].what
             if isinstance(what, Raised) and what.sticky:
