@@ -197,7 +197,9 @@ def test_a_flood_hides_no_grader(supervisor: Supervisor, invite: Invite) -> None
     theirs, ours = socket.socketpair()
     with theirs, ours:
         wire: Wire[object, AnyAsk] = Wire(ours, AnyAsk, limit=TRUSTED_FRAME)
+        started = time.monotonic()
         assert supervisor.pump([wire], 0.3) == []
+        assert time.monotonic() - started < 2.0, "nor the end of a deadline"
         theirs.sendall(b"\0")
         started = time.monotonic()
         assert supervisor.pump([wire], 10.0) == [wire]
@@ -284,6 +286,21 @@ def test_a_fork_server_that_hangs_is_not_waited_for(
     os.kill(supervisor.process.pid, signal.SIGSTOP)
     with pytest.raises(InfrastructureError, match="says nothing"):
         supervisor.fork("worker")
+    os.kill(supervisor.process.pid, signal.SIGCONT)
+
+
+@pytest.mark.slow
+def test_a_fork_server_that_a_signal_holds_is_not_waited_for(own_supervisor: Supervisor) -> None:
+    supervisor = own_supervisor
+    supervisor.ready()
+    os.kill(supervisor.process.pid, signal.SIGSTOP)
+    started = time.monotonic()
+    with pytest.raises(InfrastructureError, match="a signal holds it"):
+        supervisor.fork("worker")
+    assert time.monotonic() - started < 5
+    end = supervisor.fell()
+    assert end is not None
+    assert end.signal == signal.SIGSTOP
     os.kill(supervisor.process.pid, signal.SIGCONT)
 
 

@@ -159,6 +159,48 @@ def test_a_rank_that_is_gone_is_graver_than_what_others_met(opened: Opening) -> 
     assert (40, False, True) in keeper.ended
 
 
+def test_a_rank_that_died_of_another_collective_is_not_to_blame(opened: Opening) -> None:
+    called = {0: ["all_reduce float32 4"], 1: ["all_reduce float32 3"]}
+    group, _ = opened(
+        saying(Raised(kind="RuntimeError", message="peer", where=HERE), LEAVE), called
+    )
+    with pytest.raises(Lost) as caught:
+        group.ask(CALL, "eager", 0)
+    assert (caught.value.how, caught.value.rank, caught.value.apart) == ("parted", -1, True)
+    assert "rank 0 calls all_reduce float32 4, rank 1 calls all_reduce float32 3" in (
+        caught.value.detail
+    )
+
+
+def test_a_rank_that_died_elsewhere_is(opened: Opening) -> None:
+    called: dict[int, list[str]] = {0: ["all_reduce float32 4"], 1: []}
+    group, _ = opened(saying(SILENCE, LEAVE), called)
+    with pytest.raises(Lost) as caught:
+        group.ask(CALL, "eager", 0)
+    assert (caught.value.how, caught.value.rank) == ("died", 1)
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_need_for_a_gpu_hides_no_fault_of_another_rank(opened: Opening, rank: int) -> None:
+    needs = Raised(kind="", message="a GPU", where=HERE, needs_cuda=True)
+    fault = Raised(kind="ValueError", message="no", where=THERE)
+    group, _ = opened(saying(*((needs, fault) if rank else (fault, needs))))
+    with pytest.raises(Lost) as caught:
+        group.ask(CALL, "eager", 0)
+    assert caught.value.refused is not None
+    assert (caught.value.refused.reply, caught.value.refused.rank) == (fault, rank)
+
+
+def test_a_line_that_another_rank_shows_is_said_to_be_its(opened: Opening) -> None:
+    """Only rank 1 shows one, and rank 0 is the one that is waited for."""
+    group, _ = opened(saying(SILENCE, SILENCE), {1: ["all_reduce float32 4"]})
+    with pytest.raises(Lost) as caught:
+        group.ask(CALL, "eager", 0)
+    assert caught.value.rank == 0
+    assert group.close(caught.value).where == HERE
+    assert caught.value.detail.endswith("; the line is where rank 1 waits")
+
+
 def test_nonsense_is_blamed_on_its_rank(opened: Opening) -> None:
     group, _ = opened(saying(Done(), (4).to_bytes(4, "big") + b"\xc1\xc1\xc1\xc1"))
     with pytest.raises(Lost) as caught:

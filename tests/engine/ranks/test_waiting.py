@@ -99,3 +99,9 @@ def test_of_a_graph_nobody_knows_how_far_it_came() -> None:
 def test_where_all_hang_alike_the_first_that_is_silent_is_named() -> None:
     found = missing([1], {0: ANSWERED}, [calls(SUM), calls(SUM)], 2.0)
     assert (found.rank, found.apart) == (1, False)
+
+
+def test_of_several_that_came_equally_far_none_is_named() -> None:
+    assert missing([0, 1], {}, [calls(SUM), calls(SUM)], 4.0).rank == -1
+    assert missing([0, 1], {}, [(), ()], 4.0).rank == -1
+    assert missing([1], {0: ANSWERED}, [calls(SUM), calls(SUM)], 4.0).rank == 1

@@ -124,3 +124,105 @@ def test_a_host_constant_in_a_collective_is_host_data():
     with pytest.raises(Violation) as caught:
         Recording([x]).record(entry, x)
     assert caught.value.rule == "CG102"
+
+
+# --- what is started has to be waited for --------------------------------------------------------
+
+
+def summed(x, **keywords):
+    return dist.all_reduce(x, async_op=True, **keywords)
+
+
+def never(x, out):
+    out.copy_(x)
+    summed(out)
+
+
+def read_early(x, out):
+    part = x.clone()
+    work = summed(part)
+    out.copy_(part)
+    work.wait()
+
+
+def overwritten(x, out):
+    part, parts = x.clone(), [torch.empty_like(x)]
+    work = dist.all_gather(parts, part, async_op=True)
+    part.zero_()
+    work.wait()
+    out.copy_(parts[0])
+
+
+def functional_read_early(x, out):
+    out.copy_(torch.ops._c10d_functional.all_reduce(x, "sum", dist.group.WORLD.group_name))
+
+
+def functional_never(x, out):
+    out.copy_(x)
+    torch.ops._c10d_functional.all_reduce_(out, "sum", dist.group.WORLD.group_name)
+
+
+def asks(x, out):
+    out.copy_(x)
+    work = summed(out)
+    while not work.is_completed():
+        pass
+    work.wait()
+
+
+@pytest.mark.parametrize(
+    ("entry", "rule", "words"),
+    [
+        (never, "CG401", "`all_reduce float32 4` is started, and nobody waits for it"),
+        (read_early, "CG401", "`copy_` uses what `all_reduce float32 4` writes"),
+        (overwritten, "CG401", "`zero_` writes to what `all_gather float32 4` reads"),
+        (functional_read_early, "CG401", "`copy_` uses what `all_reduce float32 4` writes"),
+        (functional_never, "CG401", "`all_reduce float32 4` is started, and nobody waits"),
+        (asks, "CG105", "`is_completed` asks the device"),
+    ],
+    ids=lambda each: getattr(each, "__name__", ""),
+)
+def test_the_end_of_a_collective_is_waited_for(entry, rule, words):
+    x, out = torch.arange(4.0), torch.empty(4)
+    with pytest.raises(Violation) as caught:
+        Recording([x, out]).record(entry, x, out)
+    assert caught.value.rule == rule
+    assert words in str(caught.value)
+
+
+def waited_for_later(x, out):
+    part = x.clone()
+    work = summed(part)
+    part.view(2, 2)
+    torch.empty_like(part)
+    x + 1
+    work.wait()
+    out.copy_(part)
+
+
+def by_its_future(x, out):
+    out.copy_(x)
+    summed(out).get_future().wait()
+
+
+def one_for_all(x, out):
+    """What a group was given first ends first: the last is waited for."""
+    out.copy_(x)
+    summed(out[:2])
+    summed(out[2:]).wait()
+
+
+def in_pieces(x, out):
+    works = []
+    for piece, source in zip(out.split(2), x.split(2), strict=True):
+        piece.copy_(source)
+        works.append(summed(piece))
+    for work in works:
+        work.wait()
+
+
+@pytest.mark.parametrize("entry", [waited_for_later, by_its_future, one_for_all, in_pieces])
+def test_whoever_waits_in_time_passes(entry):
+    x, out = torch.arange(4.0), torch.empty(4)
+    replayed(entry, x, out)
+    assert torch.equal(out, x)

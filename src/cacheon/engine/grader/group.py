@@ -209,18 +209,25 @@ class Group:
         """What the answers come to. The gravest counts, and among equals the first: what a
         rank meets because another is gone comes after it.
 
-        1. A rank is gone, or makes no sense, or has lost its device. 2. Every rank refused:
-        they are still in step. 3. Some refused: they are not. 4. Some never answered. 5. They
-        called different collectives and carried them out."""
+        1. A rank is gone, or makes no sense, or has lost its device. Where ranks met in
+        different collectives, whichever of them that killed is no more to blame. 2. Every
+        rank refused: they are still in step. 3. Some refused: they are not. 4. Some never
+        answered. 5. They called different collectives and carried them out."""
         in_time = sorted(heard, key=lambda rank: heard[rank].after)
         # 1.
         for kind, how in ((Closed, "died"), (Garbled, "garbled")):
             for rank in in_time:
                 what = heard[rank].what
                 if isinstance(what, kind):
+                    apart = self.parting()
+                    if how == "died" and apart is not None and all(apart.whats):
+                        words = f"{apart.words}; the process of rank {rank} did not survive it"
+                        raise Lost("parted", stage, case, words, apart=True)
                     detail = str(what) if how == "garbled" else ""
                     raise Lost(how, stage, case, detail, rank=rank)
         refused = [rank for rank in in_time if isinstance(heard[rank].what, Raised)]
+        # A rank that only needs a GPU hides no other's fault.
+        refused.sort(key=lambda rank: getattr(heard[rank].what, "needs_cuda", False))
         for rank in refused:
             what = heard[rank].what
             if isinstance(what, Raised) and what.sticky:
@@ -278,7 +285,10 @@ class Group:
         if hung:
             workers = [session.worker for session in self.sessions]
             places = self.keeper.locate(workers)
-            place = places[told] or next((each for each in places if each), None)
+            shown = next((r for r in (told, *range(self.ranks)) if places[r]), told)
+            place = places[shown]
+            if lost is not None and place is not None and shown != lost.rank:
+                lost.detail = f"{lost.detail}; the line is where rank {shown} waits"
         dead = told if lost is not None and lost.how == "died" else -1
         order = sorted(range(self.ranks), key=lambda rank: rank != dead)
         ended = {

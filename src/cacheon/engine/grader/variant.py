@@ -72,6 +72,9 @@ class Examiner:
         self.budget = settings.budget
         self.deaths_confirmed = False
         self.control_lives: dict[int, str] = {}
+        self.gone: set[int] = set()
+        """Cases at which a worker was lost in this order: they are not walked again in it,
+        also where that settles nothing, as where one rank alone asks for a GPU."""
         self.done = 0
         self.probes: set[str] = set()
         self.ring_bytes = 0
@@ -99,13 +102,18 @@ class Examiner:
     # --- an order -----------------------------------------------------------------------
 
     def _one_order(self, applicable: Sequence[int], order: OrderName) -> None:
-        while left := [i for i in applicable if not self.pages[i].settled]:
+        self.gone = set()
+        while left := self._company(applicable):
             trial = self._walk(left, order)
             if trial.lost is None:
                 self._suspect_infrastructure(left, order)
                 return
             if self._after_a_loss(left, order, trial.lost, trial.ended):
                 return
+
+    def _company(self, cases: Sequence[int]) -> list[int]:
+        """The cases that this order still has to walk."""
+        return [i for i in cases if i not in self.gone and not self.pages[i].settled]
 
     def _walk(
         self,
@@ -196,7 +204,7 @@ class Examiner:
             self._blame(suspects, order, lost, ended)
             return False
         if not self.deaths_confirmed:
-            left = [i for i in left if not self.pages[i].settled]
+            left = self._company(left)
             again = self._walk(left, order)
             if again.lost is None:
                 for i in suspects:
@@ -211,6 +219,7 @@ class Examiner:
 
     def _blame(self, suspects: Sequence[int], order: OrderName, lost: Lost, ended: Ended) -> None:
         trouble = self._control(suspects[0], order)
+        self.gone.update(suspects)
         for i in suspects:
             page = self.pages[i]
             if trouble:

@@ -20,8 +20,8 @@ class Heard(NamedTuple):
 
 
 class Silent(NamedTuple):
-    """A step that did not end. `rank`: the one that the others seem to wait for. `apart`:
-    the ranks had called different collectives."""
+    """A step that did not end. `rank`: the one that the others seem to wait for, -1 where
+    nobody knows. `apart`: the ranks had called different collectives."""
 
     rank: int
     words: str
@@ -79,13 +79,14 @@ def missing(
     stands in a graph that the device replays, and how far it came is not known.
 
     A rank that has called the fewest collectives is the one that is waited for, also where
-    it has answered: then it left one out."""
+    it has answered: then it left one out. Where several are silent and none has called
+    fewer than others, it is not known."""
     counts = [len(_collectives(each)) for each in called]
     parted = parting(called)
     fewest = min(range(len(counts)), key=lambda rank: (counts[rank], rank not in silent))
     if counts[fewest] == max(counts):
-        fewest = silent[0]
-    answered_with_fewer = fewest not in silent and parted is not None
+        fewest = silent[0] if len(silent) == 1 else -1
+    answered_with_fewer = fewest >= 0 and fewest not in silent and parted is not None
     same_place = parted is not None and all(parted.whats)
     of_silent = _of_graph if in_graph else _of_silent
     told = [of_silent(rank, called[rank]) for rank in silent]

@@ -6,6 +6,7 @@ elsewhere one grader walks both.
 
 import shutil
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -27,7 +28,7 @@ from cacheon.engine.host.losses import (
 )
 from cacheon.engine.host.seats import Lost, Seat
 from cacheon.engine.host.staff import Staff
-from cacheon.engine.host.supervisor import GRACE
+from cacheon.engine.host.supervisor import GRACE, LOOKS
 from cacheon.engine.joining import joined
 from cacheon.engine.outcome import ORDERS, Stage, VariantOutcome
 from cacheon.engine.protocol import (
@@ -281,18 +282,22 @@ class Examination(Staff):
         return outcome
 
     def _next(self, seats: list[Seat]) -> tuple[Seat, AnyAsk]:
-        """The next wish of any of these graders. Raises Lost where one is gone,
-        InfrastructureError where none says anything for longer than it may."""
-        seconds = self._patience()
-        ready = self._running().pump([seat.wire for seat in seats], seconds)
-        for seat in seats:
-            if seat.wire in ready:
-                try:
-                    return seat, seat.wire.receive(seconds)
-                except (Closed, Garbled, TooSlow) as error:
-                    raise Lost(seat) from error
-        stopped = [seat for seat in seats if processes.is_stopped(seat.child.pid)]
-        raise Lost((stopped or seats)[0], f"it said nothing for {seconds:g} s; ")
+        """The next wish of any of these graders. Raises Lost where one is gone or held by a
+        signal, or where none says anything for longer than it may."""
+        deadline, held = time.monotonic() + self._patience(), list[Seat]()
+        while (left := deadline - time.monotonic()) > 0:
+            ready = self._running().pump([seat.wire for seat in seats], min(left, LOOKS))
+            for seat in seats:
+                if seat.wire in ready:
+                    try:
+                        return seat, seat.wire.receive(left)
+                    except (Closed, Garbled, TooSlow) as error:
+                        raise Lost(seat) from error
+            before, held = held, [s for s in seats if processes.is_stopped(s.child.pid)]
+            for seat in held:
+                if seat in before:
+                    raise Lost(seat)
+        raise Lost((held or seats)[0], f"it said nothing for {self._patience():g} s; ")
 
     def _patience(self) -> float:
         """Longer than any command that the grader itself waits for."""

@@ -47,6 +47,9 @@ GRACE = 2.0
 """Seconds in which a child may leave by itself."""
 ANSWERS_WITHIN = 60.0
 """Seconds that the fork server may take for any order: it waits for nobody."""
+LOOKS = 1.0
+"""Seconds between two looks at a process that says nothing. One that a signal holds at both
+will say nothing more."""
 HEAD = 1500
 """Characters kept of what a child prints first."""
 TAIL = 1 << 16
@@ -247,7 +250,8 @@ class Supervisor:
             for descriptor in events.keys() & outputs.keys():
                 outputs[descriptor].drain()
             ready = [grader for grader in graders if grader.sock.fileno() in events]
-            if ready:
+            if ready or time.monotonic() >= deadline:
+                # Whoever prints without end wakes every poll.
                 return ready
 
     def is_fresh(self) -> bool:
@@ -329,6 +333,9 @@ class Supervisor:
 
     def _answer(self, seconds: float) -> AnyAnswer:
         try:
+            if self._is_held(seconds):
+                self._is_silent = True
+                raise InfrastructureError("the fork server is gone: a signal holds it")
             return self.wire.receive(seconds)
         except Closed as error:
             self._is_silent = True
@@ -338,6 +345,19 @@ class Supervisor:
             # asked nothing more.
             self._is_silent = True
             raise InfrastructureError(f"the fork server says nothing for {seconds:g} s") from None
+
+    def _is_held(self, seconds: float) -> bool:
+        """Wait until the zygote says something; whether a signal keeps it from that."""
+        poll = select.poll()
+        poll.register(self.wire.sock, select.POLLIN)
+        deadline, held = time.monotonic() + seconds, False
+        while (left := deadline - time.monotonic()) > 0:
+            if poll.poll(min(left, LOOKS) * 1000):
+                return False
+            before, held = held, processes.is_stopped(self.process.pid)
+            if before and held:
+                return True
+        return False
 
     def _last_words(self) -> str:
         self.errors.drain()

@@ -150,7 +150,8 @@ class Rehearsal:
 
     def _guarded(self, entry: Entry, call: Bound, watched: bool = False) -> object:
         self._lag()
-        fenced, arguments = Fenced(self._fence(call.plan)), call.arguments()
+        note = self._ledger.add if self._ledger is not None else None
+        fenced, arguments = Fenced(self._fence(call.plan), note), call.arguments()
         watch = Watch(arguments, self.waits.note) if watched else contextlib.nullcontext()
         try:
             with fenced, watch:

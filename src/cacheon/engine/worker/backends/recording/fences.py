@@ -1,6 +1,6 @@
 """Whose memory an operator writes: in the examiner's slab only the outputs of this call."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -9,6 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from cacheon.engine.worker.backends.recording import operators
 from cacheon.engine.worker.backends.recording.faults import Violation
 from cacheon.engine.worker.blame import handed_over
+from cacheon.engine.worker.collectives import described
 
 
 class Span(NamedTuple):
@@ -19,6 +20,9 @@ class Span(NamedTuple):
 
     def holds(self, address: int) -> bool:
         return self.begin <= address < self.end
+
+    def meets(self, other: "Span") -> bool:
+        return self.begin < other.end and other.begin < self.end
 
 
 class Fence:
@@ -46,16 +50,17 @@ class Fence:
 
 
 class Fenced(TorchDispatchMode):
-    """Holds an eager call to its fence; `first` is what the candidate may have caught."""
+    """Holds an eager call to its fence; `first` is what the candidate may have caught.
+    `note` is told of every functional collective, which nothing else sees."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
         # As for the recorder: torch's wrapper would import all of torch._dynamo.
         return False
 
-    def __init__(self, fence: Fence) -> None:
+    def __init__(self, fence: Fence, note: Callable[[str], None] | None = None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.fence = fence
+        self.fence, self.note = fence, note
         self.first: Violation | None = None
 
     def __torch_dispatch__(
@@ -70,4 +75,8 @@ class Fenced(TorchDispatchMode):
         if breach is not None:
             self.first = self.first or breach
             raise breach
+        if self.note is not None and func.namespace == "_c10d_functional":
+            name = operators.base_name(func).rstrip("_")
+            if name not in operators.WITHOUT_WORK:
+                self.note(described(name, args, keywords))
         return handed_over(func, *args, **keywords)

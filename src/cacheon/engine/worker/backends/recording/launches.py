@@ -75,7 +75,9 @@ def _recording_launches(run: Callable[..., Any]) -> Callable[..., Any]:
 
 def _check(recorder: Recorder, values: list[Any]) -> None:
     memory = recorder.memory
-    for tensor in tensors_of([_base(value) for value in values]):
+    tensors = tensors_of([_base(value) for value in values])
+    recorder.pending.touched("a kernel", tensors, ())
+    for tensor in tensors:
         memory.notice(tensor)
         key = storage_key(tensor)
         if key in memory.constant:

@@ -45,6 +45,9 @@ HOST_VALUES = frozenset({"scalar_tensor"})
 COLLECTIVES = frozenset({"c10d", "_c10d_functional"})
 """Namespaces of what ranks do together."""
 
+WITHOUT_WORK = frozenset({"wait_tensor", "_wrap_tensor_autograd"})
+"""Functional operators that hand on what they are given."""
+
 _ONLY_READING = frozenset({"send", "barrier"})
 
 BARRIERS = frozenset({"barrier", "monitored_barrier_"})
@@ -65,6 +68,14 @@ def is_allocation(name: str) -> bool:
 
 def is_metadata(operator: torch._ops.OpOverload, name: str) -> bool:
     return name in METADATA or torch.Tag.inplace_view in operator.tags
+
+
+def is_shape_only(operator: torch._ops.OpOverload, name: str) -> bool:
+    """Whether it neither reads nor writes what its tensors hold: views, and new tensors of
+    the shape or type of another."""
+    aliases = [each.alias_info for each in operator._schema.returns]
+    views = any(each is not None and not each.is_write for each in aliases)
+    return views or name.startswith("new_") or name.endswith("_like") or is_metadata(operator, name)
 
 
 def written(

@@ -11,6 +11,7 @@ from cacheon.engine.worker.backends.recording import operators
 from cacheon.engine.worker.backends.recording.faults import Violation
 from cacheon.engine.worker.backends.recording.fences import Fence
 from cacheon.engine.worker.backends.recording.memory import Memory, storage_key
+from cacheon.engine.worker.backends.recording.pending import Pending
 from cacheon.engine.worker.backends.recording.tape import Tape, tensors_of
 from cacheon.engine.worker.backends.recording.together import Together
 from cacheon.engine.worker.blame import handed_over
@@ -34,7 +35,8 @@ class Recorder(TorchDispatchMode):
         self.memory = memory
         self.tape = tape
         self.fence = fence
-        self.together = Together(memory, tape, note)
+        self.pending = Pending(self.refuse)
+        self.together = Together(memory, tape, note, self.pending)
         self.first: Violation | None = None
         self.reading = ""
         """What the caller did, where that explains a read better than the operator."""
@@ -87,6 +89,8 @@ class Recorder(TorchDispatchMode):
             # then so that no Python of the candidate runs at replay.
             with self, self.guard if func.namespace != "aten" else nullcontext():
                 return handed_over(body, *args, **keywords)
+        if not operators.is_shape_only(func, name):
+            self.pending.touched(name, inputs, operators.written(func, args, keywords))
         result = handed_over(func, *args, **keywords)
         self._note(func, name, args, keywords, inputs, live, result)
         return result

@@ -53,6 +53,7 @@ class Recording:
                     stack.enter_context(recorder)
                     stack.enter_context(Guard(recorder))
                     result = handed_over(function, *args)
+                recorder.pending.expect_none()
             except BaseException as error:
                 raised = error
             # Outside the handler: what was raised later is no context of what came first.

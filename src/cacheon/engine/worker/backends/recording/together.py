@@ -3,28 +3,33 @@ whose records differ are told so, instead of waiting for each other. A replay wa
 as it comes to it; sends and receives are started together and waited for together.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
+from cacheon.engine.worker.backends.recording import operators
 from cacheon.engine.worker.backends.recording.memory import Memory, storage_key
+from cacheon.engine.worker.backends.recording.pending import Pending, Started
 from cacheon.engine.worker.backends.recording.tape import Tape, tensors_of
 from cacheon.engine.worker.collectives import described
 
 _FUNCTIONAL = "_c10d_functional"
-_WITHOUT_WORK = frozenset({"wait_tensor", "_wrap_tensor_autograd"})
-"""Functional operators that hand on what they are given."""
 _BETWEEN_TWO = frozenset({"send", "recv", "recv_any_source"})
 
 
 class Together:
     """What one recorded call does together with other ranks. `note` is told of each
-    collective as a replay begins it."""
+    collective as a replay begins it; `pending` are those that the caller has not waited
+    for yet."""
 
-    def __init__(self, memory: Memory, tape: Tape, note: Callable[[str], None] | None) -> None:
+    def __init__(
+        self, memory: Memory, tape: Tape, note: Callable[[str], None] | None, pending: Pending
+    ) -> None:
         self.memory, self.tape, self.note = memory, tape, note or _nobody
+        self.pending = pending
+        self._handles: list[Any] = []
         self._started: list[Any] = []
 
     def take(
@@ -32,7 +37,8 @@ class Together:
     ) -> Any:
         """Put a collective on the tape; what the caller is given in its place."""
         name = str(func._schema.name).rpartition("::")[2].rstrip("_")
-        if name in _WITHOUT_WORK:
+        if name in operators.WITHOUT_WORK:
+            self.pending.wait_for(args[0])
             return args[0]
         for tensor in tensors_of(args) + tensors_of(keywords):
             self.memory.notice(tensor)
@@ -47,8 +53,11 @@ class Together:
             self.tape.add(self._starting(func, what), args, keywords, finish=self._finish)
         else:
             self.tape.add(self._waiting(func, what), args, keywords)
-        work = _done_work()
-        return (args[0], work) if len(func._schema.returns) == 2 else work
+        written = list(operators.written(func, args, keywords))
+        read = [one for one in tensors_of(args) if not any(one is other for other in written)]
+        group = "" if name in _BETWEEN_TWO else _group_name(args)
+        handle = self._handle(Started(what, group, written, read))
+        return (args[0], handle) if len(func._schema.returns) == 2 else handle
 
     def _functional(
         self,
@@ -59,7 +68,9 @@ class Together:
     ) -> Any:
         if func._schema.is_mutable:
             self.tape.add(self._waiting(func, what), args, keywords)
-            return keywords.get("out", args[0])
+            result = keywords.get("out", args[0])
+            self.pending.start(Started(what, _group_name(args), tensors_of(result), []))
+            return result
         with _disable_current_modes():
             shapes = func(*(_meta(value) for value in args), **keywords)
             single = isinstance(shapes, torch.Tensor)
@@ -70,7 +81,17 @@ class Together:
         for tensor in made:
             self.memory.adopt(tensor)
         self.tape.add(self._waiting(func, what), args, keywords, list(enumerate(made)))
+        self.pending.start(Started(what, _group_name(args), made, tensors_of(args)))
         return made[0] if single else made
+
+    def _handle(self, started: Started) -> Any:
+        # Imported by ranks only: a build of torch may know of no collectives.
+        from cacheon.engine.worker.backends.recording.work import Handle
+
+        self.pending.start(started)
+        # C++ holds no more of it than its own half.
+        self._handles.append(Handle(started, self.pending))
+        return self._handles[-1].boxed()
 
     def _waiting(self, func: Callable[..., Any], what: str) -> Callable[..., Any]:
         def call(*arguments: Any, **keywords: Any) -> Any:
@@ -106,11 +127,12 @@ def _meta(value: Any) -> Any:
     return value
 
 
-def _done_work() -> Any:
-    """Work that is done already, as a caller under a capture would find it."""
-    from torch._C._distributed_c10d import FakeWork
-
-    return FakeWork().boxed()
+def _group_name(arguments: Sequence[Any]) -> str:
+    """Of the group that a collective is given, as an object or, last, by its name."""
+    for value in arguments:
+        if isinstance(value, torch.ScriptObject) and "ProcessGroup" in str(value._type()):
+            return str(torch.distributed.ProcessGroup.unbox(value).group_name)
+    return next((value for value in reversed(arguments) if isinstance(value, str)), "")
 
 
 def _nobody(_: str) -> None:
