@@ -56,7 +56,7 @@ imports: $(STAMP)
 	$(BIN)/lint-imports
 
 test: check ## the checks, then every test that needs no GPU
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile -m 'not gpu and not ranks' $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m 'not gpu and not ranks' $(PYTEST_ARGS)
 
 coverage: $(STAMP) ## the paper wing's tests, which must cover all of it
 	$(BIN)/python -m pytest -m 'not gpu and not ranks and not slow' \
