@@ -1,6 +1,7 @@
 """How verbs write: lines for a person, one JSON document for a machine."""
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -53,6 +54,10 @@ def _speaking() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
+        # What is still buffered would fail once more as the interpreter leaves.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
         raise InfrastructureError(f"standard output: {error.strerror or error}") from error
 
 
