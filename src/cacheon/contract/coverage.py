@@ -98,7 +98,7 @@ class _Planner:
                 self.cases.append(case)
 
     def _whole_tiles(
-        self, run: str, shapes: list[tuple[Mapping[str, int], Mapping[str, bool]]]
+        self, run: str, shapes: Sequence[tuple[Mapping[str, int], Mapping[str, bool]]]
     ) -> int:
         """Which shape's counts are drawn as multiples of a tile, -1 where none can be."""
         able = [
