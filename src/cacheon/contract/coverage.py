@@ -6,7 +6,7 @@ taking domain, slot constraints and published limits together. Decided on paper.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from cacheon.contract.building import (
     Origin,
@@ -33,6 +33,10 @@ MOST_BOUNDARIES = 128
 _REDRAWS = 64
 _SMALL_COUNT, _SMALL_FEATURE = 16, 512
 """On a CPU: counts that stay at most 64 when jittered, and feature dimensions."""
+_TILE = 16
+"""On a CPU the counts of one case are multiples of it: so few are drawn there, and so small,
+that a kernel which is wrong only where nothing is left over would hang on luck. Of the full
+sizes evidence names seeds, whose draws stay as they are."""
 _INWARD = 4096
 """How far inside a declared end the first value that a call can have is looked for."""
 
@@ -83,25 +87,42 @@ class _Planner:
             for shape in self.slot.catalogue
         ]
         reserved = {_key(self.case(dims, choices, "catalogue")) for dims, choices in shapes}
+        run = f"{seed}:{self.slot.name}:{self.variant}"
+        whole = self._whole_tiles(run, shapes) if small else -1
         for index, (dims, choices) in enumerate(shapes):
-            case = self._jittered(f"{seed}:{self.slot.name}:{self.variant}:{index}", dims, choices)
+            case = self._jittered(f"{run}:{index}", dims, choices, index == whole)
             own = self.case(dims, choices, "catalogue")
             if case is None or (_key(case) != _key(own) and _key(case) in reserved):
                 case = own
             if self.is_new(case):
                 self.cases.append(case)
 
+    def _whole_tiles(
+        self, run: str, shapes: Sequence[tuple[Mapping[str, int], Mapping[str, bool]]]
+    ) -> int:
+        """Which shape's counts are drawn as multiples of a tile, -1 where none can be."""
+        able = [
+            index
+            for index, (dims, choices) in enumerate(shapes)
+            if self.case(dims, choices, "catalogue").applicable
+            and any(_whole(self._jitter(count, dims)) for count in self.slot.counts)
+        ]
+        return able[_number(f"{run}:tiles") % len(able)] if able else -1
+
     def _jittered(
-        self, name: str, dims: Mapping[str, int], choices: Mapping[str, bool]
+        self, name: str, dims: Mapping[str, int], choices: Mapping[str, bool], whole: bool
     ) -> Case | None:
-        """The shape with its counts drawn anew; None where none of the draws will do. A
-        shape that the domain does not admit is none of the variant's calls, and stays."""
+        """The shape with its counts drawn anew, as multiples of a tile where `whole` and
+        there are any; None where none of the draws will do. A shape that the domain does not
+        admit is none of the variant's calls, and stays."""
         if not self.case(dims, choices, "catalogue").applicable:
             return None
         for attempt in range(_REDRAWS):
             drawn = dict(dims)
             for count in self.slot.counts:
-                values = self._jitter(count, dims)
+                values: Sequence[int] = self._jitter(count, dims)
+                if whole:
+                    values = _whole(values) or values
                 drawn[count] = values[_number(f"{name}:{attempt}:{count}") % len(values)]
             if not valid(self.slot, drawn):
                 continue
@@ -240,6 +261,10 @@ class _Planner:
 
 def _key(case: Case) -> tuple[object, ...]:
     return (*sorted(case.descriptor.items()), *sorted(case.scalars.items()))
+
+
+def _whole(values: Sequence[int]) -> list[int]:
+    return [value for value in values if value % _TILE == 0]
 
 
 def _number(text: str) -> int:

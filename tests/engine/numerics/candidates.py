@@ -19,21 +19,27 @@ from .implementations import (
     decode_rounded,
     decode_torch,
     decode_wrong_group,
+    from_zero,
     moe,
     moe_rounded,
     prefill_eight_bits,
+    prefill_filled_up,
     prefill_plain,
     prefill_rounded,
     rms,
+    rms_clipped,
     rms_eps_outside,
     rms_rounded,
     rms_torch,
+    rms_unsigned_weight,
     score_eight_bits,
     score_mean,
     score_plain,
     score_rounded,
     score_summed_query,
+    sdpa_from_zero,
     sdpa_last_key_lost,
+    sdpa_mere_mask,
     sdpa_plain,
     sdpa_rounded,
     sdpa_torch,
@@ -86,6 +92,10 @@ def cannot_show(name: str, case: Case) -> str:
             return "one key has all the weight"
         case "attention.sdpa", "last_key_lost" if case.scalars["causal"]:
             return "a case without a mask"
+        case "attention.sdpa", "from_zero" if not case.scalars["causal"]:
+            return "no query sees one key alone"
+        case "attention.sdpa", "mere_mask" if not case.scalars["causal"] or d["T"] == 1:
+            return "there is no mask"
         case "attention.sdpa", "one_more" | "one_less" if not case.scalars["causal"]:
             return "there is no mask to shift"
         case "attention.decode", "wrong_group" if d["Hkv"] in (1, d["Hq"]):
@@ -94,6 +104,8 @@ def cannot_show(name: str, case: Case) -> str:
             return "there is one row"
         case "attention.msa_block_score", "row_repeated" if d["B"] > 8 and d["S"] == 9 * 128:
             return "nine blocks, of which eight are best, are too few for so many rows"
+        case "attention.msa_prefill_block_score", "filled_up" if (d["T"] + 39) % d["block"] == 0:
+            return "the last block is not ragged"
         case "attention.msa_prefill_block_score", "row_repeated" if d["T"] > d["P"] ** 2:
             return "so many rows share their best blocks with another"
         case "attention.msa_block_score", "whole_blocks" if d["B"] == 1 and d["S"] == 9 * 128:
@@ -130,6 +142,8 @@ CANDIDATES: dict[str, Candidates] = {
             "no_eps": lambda i, c: rms(i, c, eps=0.0),
             "eps_1e-5": lambda i, c: rms(i, c, eps=1e-5),
             "eps_outside": rms_eps_outside,
+            "unsigned_weight": rms_unsigned_weight,
+            "clipped": rms_clipped,
             "no_weight": lambda i, c: rms(i, c, weighted=False),
         },
         damages=CELLS,
@@ -141,6 +155,8 @@ CANDIDATES: dict[str, Candidates] = {
             "one_less": lambda i, c: sdpa_plain(i, c, shift=-1),
             "other_mask": lambda i, c: sdpa_plain(i, c, causal=not c.scalars["causal"]),
             "last_key_lost": sdpa_last_key_lost,
+            "from_zero": sdpa_from_zero,
+            "mere_mask": sdpa_mere_mask,
             "no_scale": lambda i, c: sdpa_plain(i, c, scale=1.0),
         },
         damages=(*CELLS, "head"),
@@ -176,6 +192,8 @@ CANDIDATES: dict[str, Candidates] = {
             "last_head_lost": lambda i, c: score_plain(i, c, heads=slice(-1)),
             "one_head": lambda i, c: score_plain(i, c, heads=slice(1)),
             "mean": score_mean,
+            "unsigned": lambda i, c: score_plain(i, c, unsigned=True),
+            "from_zero": lambda i, c: from_zero(score_plain(i, c)),
         },
         damages=SCORES,
     ),
@@ -189,6 +207,9 @@ CANDIDATES: dict[str, Candidates] = {
             "one_more": lambda i, c: prefill_plain(i, c, shift=1),
             "one_less": lambda i, c: prefill_plain(i, c, shift=-1),
             "not_causal": lambda i, c: prefill_plain(i, c, causal=False),
+            "unsigned": lambda i, c: prefill_plain(i, c, unsigned=True),
+            "from_zero": lambda i, c: from_zero(prefill_plain(i, c)),
+            "filled_up": prefill_filled_up,
             "half_the_columns": lambda i, c: prefill_plain(i, c, dims=slice(i["q"].shape[1] // 2)),
         },
         damages=SCORES,
@@ -200,6 +221,8 @@ CANDIDATES: dict[str, Candidates] = {
             "normalised": lambda i, c: moe(i, c, weighting="normalised"),
             "last_expert_dropped": lambda i, c: moe(i, c, drop=True),
             "gate_and_up_swapped": lambda i, c: moe(i, c, swap=True),
+            "limited": lambda i, c: moe(i, c, limit=7.0),
+            "careless_exponential": lambda i, c: moe(i, c, careless=True),
             "wrong_expert": lambda i, c: moe(i, c, expert_shift=1),
         },
         damages=CELLS,

@@ -59,6 +59,16 @@ def rms_torch(i: Inputs, case: Case) -> torch.Tensor:
     return functional.rms_norm(i["x"], (i["x"].shape[-1],), i["weight"], eps)
 
 
+def rms_unsigned_weight(i: Inputs, case: Case) -> torch.Tensor:
+    return rms(dict(i, weight=i["weight"].abs()), case)
+
+
+def rms_clipped(i: Inputs, case: Case) -> torch.Tensor:
+    """What is normalized is held to ±8, as before a conversion to eight bits."""
+    normed = rms(i, case, weighted=False).float().clamp(-8, 8)
+    return (normed * i["weight"].float()).to(i["x"].dtype)
+
+
 def rms_eps_outside(i: Inputs, case: Case) -> torch.Tensor:
     x = i["x"].float()
     out = x / (x.square().mean(-1, keepdim=True).sqrt() + case.scalars["eps"])
@@ -93,6 +103,31 @@ def sdpa_last_key_lost(i: Inputs, case: Case) -> torch.Tensor:
     k, v = expand(i["k"].float(), q, 1), expand(i["v"].float(), q, 1)
     scores = torch.einsum("thd,nhd->htn", q, k[:-1]) * case.scalars["sm_scale"]
     return torch.einsum("htn,nhd->thd", scores.softmax(-1), v[:-1]).to(i["q"].dtype)
+
+
+def sdpa_from_zero(i: Inputs, case: Case) -> torch.Tensor:
+    """The running maximum begins at 0: where all visible scores are far below it, nothing
+    is left to divide by."""
+    q = i["q"].float()
+    k, v = expand(i["k"].float(), q, 1), expand(i["v"].float(), q, 1)
+    scores = torch.einsum("thd,nhd->htn", q, k) * case.scalars["sm_scale"]
+    n = torch.arange(q.shape[0])
+    if case.scalars["causal"]:
+        scores = scores.masked_fill(n[None] > n[:, None], float("-inf"))
+    weight = (scores - scores.amax(-1, keepdim=True).clamp(min=0)).exp()
+    weight /= weight.sum(-1, keepdim=True)
+    return torch.einsum("htn,nhd->thd", weight, v).to(i["q"].dtype)
+
+
+def sdpa_mere_mask(i: Inputs, case: Case) -> torch.Tensor:
+    """Hidden keys score -30 instead of nothing."""
+    q = i["q"].float()
+    k, v = expand(i["k"].float(), q, 1), expand(i["v"].float(), q, 1)
+    scores = torch.einsum("thd,nhd->htn", q, k) * case.scalars["sm_scale"]
+    n = torch.arange(q.shape[0])
+    if case.scalars["causal"]:
+        scores = scores.masked_fill(n[None] > n[:, None], -30.0)
+    return torch.einsum("htn,nhd->thd", scores.softmax(-1), v).to(i["q"].dtype)
 
 
 def sdpa_rounded(i: Inputs, case: Case) -> torch.Tensor:
@@ -180,6 +215,18 @@ def decode_online(i: Inputs, case: Case, *, block: int = 16) -> torch.Tensor:
     return (out.float() / total[..., None]).to(dtype)
 
 
+def decode_from_zero(i: Inputs, case: Case) -> torch.Tensor:
+    """The running maximum begins at 0."""
+    q = i["q"].float()
+    k, v = expand(i["k"].float(), q, 2), expand(i["v"].float(), q, 2)
+    scores = torch.einsum("bhd,bnhd->bhn", q, k) * case.scalars["sm_scale"]
+    hidden = torch.arange(k.shape[1])[None] >= i["seq_lens"][:, None]
+    scores = scores.masked_fill(hidden[:, None], float("-inf"))
+    weight = (scores - scores.amax(-1, keepdim=True).clamp(min=0)).exp()
+    weight /= weight.sum(-1, keepdim=True)
+    return torch.einsum("bhn,bnhd->bhd", weight, v).to(i["q"].dtype)
+
+
 def decode_wrong_group(i: Inputs, case: Case) -> torch.Tensor:
     """Query head h reads KV head h mod Hkv."""
     q, k, v = i["q"], i["k"], i["v"]
@@ -197,17 +244,30 @@ def paged(scores: torch.Tensor, block: int) -> torch.Tensor:
 
 
 def score_plain(
-    i: Inputs, case: Case, *, shift: int = 0, heads: slice = slice(None), whole: bool = False
+    i: Inputs,
+    case: Case,
+    *,
+    shift: int = 0,
+    heads: slice = slice(None),
+    whole: bool = False,
+    unsigned: bool = False,
 ) -> torch.Tensor:
     block = int(case.scalars["block_size"])
     q = i["q"].float()[:, heads].sum(1)
     scores = torch.einsum("bd,bnd->bn", q, i["index_k"][:, :, 0].float())
+    if unsigned:
+        scores.abs_()
     n = torch.arange(scores.shape[1])[None]
     length = i["seq_lens"][:, None] + shift
     if whole:  # masks whole blocks only
         length = (length + block - 1) // block * block
     scores = scores.masked_fill(n >= length, float("-inf"))
     return paged(scores, block).amax(-1).to(i["q"].dtype)
+
+
+def from_zero(scores: torch.Tensor) -> torch.Tensor:
+    """A maximum that began at zero."""
+    return torch.where(scores > float("-inf"), scores.clamp(min=0), scores)
 
 
 def score_rounded(i: Inputs, case: Case) -> torch.Tensor:
@@ -249,15 +309,31 @@ def score_mean(i: Inputs, case: Case) -> torch.Tensor:
 
 
 def prefill_plain(
-    i: Inputs, case: Case, *, shift: int = 0, causal: bool = True, dims: slice = slice(None)
+    i: Inputs,
+    case: Case,
+    *,
+    shift: int = 0,
+    causal: bool = True,
+    dims: slice = slice(None),
+    unsigned: bool = False,
 ) -> torch.Tensor:
     block = int(case.scalars["block_size"])
     scores = i["q"][:, dims].float() @ i["index_k"][:, dims].float().T * case.scalars["scale"]
+    if unsigned:
+        scores.abs_()
     m, n = (torch.arange(size) for size in scores.shape)
     last = int(case.scalars["prefix_len"]) + (m[:, None] if causal else scores.shape[0])
     scores = scores.masked_fill(n[None] > last + shift, float("-inf"))
     scores = functional.pad(scores, (0, -scores.shape[1] % block), value=float("-inf"))
     return paged(scores, block).amax(-1)
+
+
+def prefill_filled_up(i: Inputs, case: Case) -> torch.Tensor:
+    """The ragged last block is filled up with zeros, as if they were scores."""
+    right = prefill_plain(i, case)
+    if i["index_k"].shape[0] % int(case.scalars["block_size"]):
+        right[:, -1] = from_zero(right[:, -1])
+    return right
 
 
 def prefill_rounded(i: Inputs, case: Case) -> torch.Tensor:
@@ -287,6 +363,8 @@ def moe(
     drop: bool = False,
     swap: bool = False,
     expert_shift: int = 0,
+    limit: float = float("inf"),
+    careless: bool = False,
 ) -> torch.Tensor:
     x, w13, w2 = i["x"], i["w13"], i["w2"]
     ids = (i["topk_ids"].long() + expert_shift) % w2.shape[0]
@@ -303,7 +381,9 @@ def moe(
         gate, up = (x[rows].to(inner) @ w13[expert].to(inner).T).chunk(2, -1)
         if swap:
             gate, up = up, gate
-        hidden = functional.silu(gate) * up
+        gate, up = gate.clamp(max=limit), up.clamp(-limit, limit)
+        grown = gate.exp()
+        hidden = (gate * grown / (1 + grown) if careless else functional.silu(gate)) * up
         down = (hidden @ w2[expert].to(inner).T).to(accumulate)
         down *= weight[rows, slots, None].to(accumulate)
         out.index_add_(0, rows, down)

@@ -9,7 +9,7 @@ import torch
 
 from cacheon.contract.slots import SLOTS
 from cacheon.engine.grader import compare
-from cacheon.engine.grader.compare import Measured, differs, measure
+from cacheon.engine.grader.compare import Measured, differs, measure, no_accident
 
 from .cases import case_of
 
@@ -260,3 +260,26 @@ def test_differs_for_scores_is_the_share_of_rows_ranked_otherwise() -> None:
     new[1, 0], new[1, 9] = 0, 200
     new[2, 12] = 0
     assert differs(slot, SCORE, old, new) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("rounds", [4, 8, 50])
+@pytest.mark.parametrize("cells", [512, 8192, 1 << 24])
+def test_a_cell_that_is_always_wrong_is_no_accident(rounds: int, cells: int) -> None:
+    for others in (0, 1, cells * rounds // 200):
+        assert no_accident(cells, rounds, rounds + others) <= rounds
+
+
+def test_a_cell_of_its_own_is_wrong_in_half_of_the_rounds() -> None:
+    assert no_accident(8192, 8, 4) == 4
+    assert no_accident(8192, 50, 25) == 25
+
+
+@pytest.mark.parametrize("share", [0.005, 0.02])
+@pytest.mark.parametrize("rounds", [4, 8])
+def test_what_a_matched_ratio_allows_makes_no_cell_wrong(share: float, rounds: int) -> None:
+    """Cells that are out of tolerance now and then, each as often as any other."""
+    cells, chance = 4096, torch.Generator().manual_seed(5)
+    for _ in range(5):
+        out = torch.rand((rounds, cells), generator=chance) < share
+        counts = out.sum(0)
+        assert int(counts.max()) < no_accident(cells, rounds, int(counts.sum()))

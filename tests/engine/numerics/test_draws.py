@@ -123,7 +123,7 @@ def test_the_rows_of_a_norm_have_three_scales() -> None:
     case = case_of("norm.rmsnorm", "float16", T=4, H=256)
     scales = sorted(drawn(case, 1, 0)["x"].float().square().mean(-1).sqrt().tolist())
     wanted = (1e-3, 1e-3, 1, 1e3)
-    assert all(0.5 < scale / want < 2 for scale, want in zip(scales, wanted, strict=True))
+    assert all(0.5 < scale / want < 2.5 for scale, want in zip(scales, wanted, strict=True))
 
 
 @pytest.mark.parametrize("dims", [(1, 2), (1, 3), (4, 16), (7, 64)])

@@ -12,6 +12,7 @@ from cacheon.engine.grader.compare import measure
 
 from .candidates import CANDIDATES, cannot_show, damaged
 from .cases import DEVICES, DTYPES, NAMES, case_of, drawn, expected, published_cases, small_cases
+from .implementations import decode_from_zero
 
 
 def pairs(name: str, dtype: str, device: str) -> Iterator[tuple[Case, int, int]]:
@@ -67,3 +68,16 @@ def test_zeros_fail_at_long_lengths(row_keys: int) -> None:
     (found,), _ = measure(SLOTS[case.slot], case, "out", right[None], answers[None])
     assert not found.ok
     assert found.worst_row == 1
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_one_key_far_below_zero_is_seen_at_minimal_lengths(dtype: str) -> None:
+    """Every second row sees one key alone; a maximum that begins at zero loses it."""
+    for case in small_cases("attention.decode", dtype, 4):
+        inputs = drawn(case, 4, 1, "minimal")
+        right, answers = expected(case, inputs), decode_from_zero(inputs, case)
+        alone = inputs["seq_lens"] == 1
+        assert bool(alone.any()), case.label
+        assert bool(answers[alone].isnan().all())
+        (found,), _ = measure(SLOTS[case.slot], case, "out", right[None], answers[None])
+        assert not found.ok, case.label

@@ -80,6 +80,14 @@ def test_golden_draws() -> None:
     ]
 
 
+@pytest.mark.parametrize("name", [SILU, RMS, "attention.sdpa", "moe.fused_experts"])
+def test_a_small_form_has_a_case_of_whole_tiles(name: str) -> None:
+    for seed in range(20):
+        counts = [case.descriptor["num_tokens"] for case in cover(name, seed, small=True).cases]
+        assert any(int(count) % 16 == 0 for count in counts), (seed, counts)
+        assert any(int(count) % 16 for count in counts), (seed, counts)
+
+
 def test_shapes_outside_the_domain_are_listed_as_not_applicable() -> None:
     found = cover(RMS, capabilities={"num_tokens": {"max": 100}})
     listed = [case for case in found.cases if case.origin == "catalogue"]

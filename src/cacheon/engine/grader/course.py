@@ -164,10 +164,19 @@ class Course:
         self, case: int, which: int, values: Values, expected: Values
     ) -> bool:
         """Whether the entry is right where its inputs hold their values long before the
-        call: then it reads them on a stream that does not wait for the caller's."""
+        call, and wrong again where they do not: then it reads them on a stream that does not
+        wait for the caller's. An entry that is right now and then is something else."""
+        return self._is_right(case, which, values, expected, ready=True) and not self._is_right(
+            case, which, values, expected, ready=False
+        )
+
+    def _is_right(
+        self, case: int, which: int, values: Values, expected: Values, ready: bool
+    ) -> bool:
         walk, buffers = self.walk, self.walk.session.eager[case][which]
         walk.stage(case, buffers, _SETS[which], values)
-        buffers.lay(values)
+        if ready:
+            buffers.lay(values)
         walk.wait()
         try:
             walk.session.ask(Call(case=case, which=which), "eager", case)

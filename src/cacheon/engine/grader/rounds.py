@@ -6,6 +6,7 @@ from collections.abc import Callable
 import torch
 
 from cacheon.engine.grader.attribution import Evidence, from_judgement
+from cacheon.engine.grader.compare import no_accident
 from cacheon.engine.grader.judging import Judgement
 from cacheon.engine.grader.truth import Values
 from cacheon.engine.grader.walk import CaseFailed, Extreme, Walk
@@ -95,7 +96,8 @@ class Rounds:
             self._cell_failures[key] = counts if known is None else known + counts
 
     def _stubborn_cells(self, case: int) -> None:
-        """A cell that fails in half of the rounds or more fails, however few they are."""
+        """A cell that fails in half of the rounds or more fails, however few such cells there
+        are: where that is no accident."""
         rounds = self.walk.replays
         if rounds < _ROUNDS_TO_BE_STUBBORN:
             return
@@ -103,7 +105,7 @@ class Rounds:
             if owner != case:
                 continue
             worst = int(failures.max())
-            if 2 * worst >= rounds:
+            if worst >= no_accident(failures.numel(), rounds, int(failures.sum())):
                 message = (
                     f"call {layer}: a cell of {name} is out of tolerance in {worst} of "
                     f"{rounds} rounds"

@@ -37,6 +37,7 @@ from cacheon.engine.worker.backends.port import Backend, Bound, Entry, Failure
 from cacheon.engine.worker.blame import blame, first_line, is_ours
 from cacheon.engine.worker.compilers import Compilers
 from cacheon.engine.worker.demands import demands_cuda
+from cacheon.engine.worker.keeping import keeping
 
 if TYPE_CHECKING:
     from cacheon.engine.worker.ranks import Moment, Ranks
@@ -155,7 +156,8 @@ class Harness:
     def entry(self) -> Entry:
         if self._entry is None:
             raise Unready("no candidate is loaded")
-        return self._entry if self._ranks is None else self._ranks.noted(self._entry)
+        entry = keeping(self._entry, self.plan.entry)
+        return entry if self._ranks is None else self._ranks.noted(entry)
 
     def _call_plan(self, command: Call) -> CallPlan:
         if command.which >= 0:

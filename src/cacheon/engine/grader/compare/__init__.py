@@ -7,10 +7,15 @@ import torch
 from cacheon.contract.case import Case
 from cacheon.contract.slots.model import ROW_ERROR, Slot
 from cacheon.engine.grader.compare.blocks import judge_blocks, lost, measure_blocks, rank
-from cacheon.engine.grader.compare.cells import judge_cells, measure_cells, relative_errors
+from cacheon.engine.grader.compare.cells import (
+    judge_cells,
+    measure_cells,
+    no_accident,
+    relative_errors,
+)
 from cacheon.engine.grader.compare.measured import Measured
 
-__all__ = ["Measured", "differs", "measure"]
+__all__ = ["Measured", "differs", "measure", "no_accident"]
 
 AT_ONCE = {"cpu": 1 << 18, "cuda": 1 << 26}
 """Answers are measured together up to so many cells. On a GPU that bounds the temporaries

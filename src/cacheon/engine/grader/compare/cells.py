@@ -18,6 +18,9 @@ FLOOR = 1e-3
 """The root mean square below which a grain's expected norm does not fall: outputs are
 drawn near 1, and those that an average of many keys makes smaller stay well above."""
 
+BY_CHANCE = 1e-6
+"""How likely it may be that some cell of an output fails so often by mere bad luck."""
+
 
 def tile_norms(values: torch.Tensor) -> torch.Tensor:
     """L2 norms (..., tiles) of the 64-column tiles of (..., columns). Where 64 does not
@@ -114,3 +117,17 @@ def judge_cells(
         structural=structural,
         reason=reason,
     )
+
+
+def no_accident(cells: int, rounds: int, failures: int) -> int:
+    """In how many rounds one and the same of `cells` must be out of tolerance to be wrong by
+    itself, where cells were so `failures` times in all.
+
+    In half of them, and in more where so many cells are out now and then, as a
+    `matched_ratio` allows, that one would meet with it so often by chance: one of 8,000 of
+    which each is out once in 200 rounds is soon out in two of four."""
+    share = failures / (cells * rounds)
+    needed = -(-rounds // 2)
+    while needed < rounds and cells * math.comb(rounds, needed) * share**needed > BY_CHANCE:
+        needed += 1
+    return needed

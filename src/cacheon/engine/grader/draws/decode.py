@@ -24,6 +24,9 @@ def inputs(
     Every key beyond a row's length is a trap: its logit is 110 and its value large. In
     rows whose number and round add up to an even one the last visible key is a needle of
     logit 110 too; in the others ordinary keys share the weight, but for one of logit -110.
+    A key that is the only visible one has the logit -110: its value is the answer all the
+    same, but not where the largest logit is taken to be at least 0, or a hidden one is a
+    mere -30 or so.
     """
     q_spec, k_spec = case.tensor("q"), case.tensor("k")
     dtype = ELEMENT_TYPES[k_spec.dtype]
@@ -54,6 +57,7 @@ def inputs(
     v.mul_((beyond * (BEYOND - 1) + 1).to(dtype)[:, :, None, None])
     last = length - 1
     k[row, last] = torch.where(needled[:, None, None], needle, k[row, last])
+    k[:, 0] = torch.where((length == 1)[:, None, None], -needle, k[:, 0])
     if cache > 4:
         middle = length // 2
         spared = needled | (length <= 4)

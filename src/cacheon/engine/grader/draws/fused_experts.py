@@ -8,6 +8,9 @@ from cacheon.engine.grader.draws.source import ELEMENT_TYPES, DrawKey, Extreme, 
 
 DOWN = 1.7
 """silu(gate) · up of normal gate and up has a root mean square of 0.6."""
+LOUD_STRIDE, LOUD_GATE, LOUD_UP = 8, 256.0, 16.0
+"""In one column of eight the gate is so many times larger: a careless exponential overflows,
+and a gate that is cut off at 7 or so, as some models ask, shows. In another the up is."""
 TOTALS = (0.6, 1.5)
 """A row's multipliers sum to K times one of these, which is 1 for no whole K."""
 
@@ -16,10 +19,17 @@ def weights(
     shapes: dict[str, tuple[int, ...]], dtype: torch.dtype, source: Source
 ) -> dict[str, torch.Tensor]:
     """w13 (E, 2I, H), gate then up, and w2 (E, H, I): gate, up and an expert's output are
-    near standard normal for a standard normal x."""
+    near standard normal for a standard normal x, but for the columns of I whose gate or up
+    is as many times larger as the column of w2 is smaller."""
     hidden, intermediate = shapes["w2"][1:]
     w13 = source.normal("w13", shapes["w13"], dtype).mul_(hidden**-0.5)
     w2 = source.normal("w2", shapes["w2"], dtype).mul_(DOWN * intermediate**-0.5)
+    first = source.pick("loud", LOUD_STRIDE)
+    second = (first + LOUD_STRIDE // 2) % LOUD_STRIDE
+    gate, up = w13.split(intermediate, dim=1)
+    for part, start, factor in ((gate, first, LOUD_GATE), (up, second, LOUD_UP)):
+        part[:, start::LOUD_STRIDE].mul_(factor)
+        w2[..., start::LOUD_STRIDE].div_(factor)
     return {"w13": w13, "w2": w2}
 
 

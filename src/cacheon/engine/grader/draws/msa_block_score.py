@@ -18,6 +18,7 @@ from cacheon.engine.grader.draws.source import ELEMENT_TYPES, DrawKey, Extreme, 
 
 WINNER, HIGHEST_WINNER = 8.5, 10.5
 DECOY, HIDDEN, TRAP = 6.0, 9.0, 14.0
+LOWERED = 12.0
 QUARTERS = 4
 
 
@@ -61,6 +62,9 @@ def inputs(
     last = plan.length - 1
     at_end = torch.where(plan.tail_wins[:, None], winner[:, 0], flat[row, last])
     flat[row, last] = at_end
+    lowered = (row + key.round) % 2 == 1
+    low = torch.where(lowered[:, None], unit * (LOWERED * tall), 0.0).to(dtype)
+    flat.sub_(low[:, None] * ~beyond[:, :, None])
     return {"q": q, "index_k": index_k, "seq_lens": plan.length.to(torch.int32)}
 
 

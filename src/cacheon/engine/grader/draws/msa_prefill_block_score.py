@@ -8,7 +8,10 @@ round carries the code of the last key that it sees, of the next round that of t
 that it does not. In units of √D / 2 a winner scores 1 to 1.1, a loser at most 0.4,
 ordinary keys about ±0.5 at most. The last visible key scores 1, so that its block is one
 of the best; the first invisible one 1.2, so that it would push one of the best out; and
-one loser 0.8, so that a block which loses its key does not stay by chance.
+one loser 0.8, so that a block which loses its key does not stay by chance. One column of
+the codes is the same in all keys: by it every second row's scores are lowered by 1.6, below
+zero. A maximum that begins at zero, a ragged block that is filled up with zeros, or a score
+without its sign, ranks them otherwise.
 """
 
 import torch
@@ -22,6 +25,7 @@ TRAP, RUNNER_UP = 1.2, 0.8
 LOSER, LOSER_SPREAD = -0.3, 0.7
 PULL = 2.0
 """A winner's value on its axis: the larger, the more do ordinary keys score."""
+LOWERED = 1.6
 ORDINARY, QUIET = 0.5, 0.05
 """The scale of ordinary keys, and of the rest of those that carry an axis or a code."""
 
@@ -58,6 +62,10 @@ def inputs(
     held = min(prefix // block, head_dim // 2)
     if held:
         _raise_blocks(k, q, key, source, prefix // block, held, block, looks_back)
+    lowering = range(*coded.indices(head_dim))[source.pick("lowering", width)]
+    k[:, lowering] = head_dim // 2 / (2 * PULL)
+    lowered = (torch.arange(tokens, device=device) + key.round) % 2 == 1
+    q[:, lowering] = torch.where(lowered, -LOWERED * 2 * PULL, 0.0)
     return {"q": q.to(dtype), "index_k": k.to(dtype)}
 
 

@@ -1,4 +1,5 @@
-"""Draws for norm.rmsnorm: rows of very different scales, and some whose mean is not zero."""
+"""Draws for norm.rmsnorm: rows of very different scales, some whose mean is not zero, some
+with one value that towers above the others, and weights of both signs."""
 
 import torch
 
@@ -10,13 +11,21 @@ SMALL, LARGE = 1e-3, 1e3
 large row a square that is kept in float16 overflows."""
 OFFSET = 1.0
 """Added to every third row: where the mean is zero, the variance is mean x²."""
+OUTLIER = 24.0
+"""One value of every row that is not small, in multiples of the row's scale: who clips what
+is normalized, at 8 or so, is seen. In a large row float16 still holds it."""
+NEGATIVE_STRIDE, WIDE_STRIDE, WIDE = 5, 17, 4.0
+"""One weight in so many is negative, one in so many four times as large."""
 
 
 def weights(
     shapes: dict[str, tuple[int, ...]], dtype: torch.dtype, source: Source
 ) -> dict[str, torch.Tensor]:
-    """weight (H), positive, far enough from 1 that leaving it out shows."""
-    return {"weight": source.uniform("weight", shapes["weight"], 0.5, 1.5, dtype)}
+    """weight (H), far enough from 1 that leaving it out shows, and not all positive."""
+    weight = source.uniform("weight", shapes["weight"], 0.5, 1.5, dtype)
+    weight[source.pick("negative", NEGATIVE_STRIDE) :: NEGATIVE_STRIDE].neg_()
+    weight[source.pick("wide", WIDE_STRIDE) :: WIDE_STRIDE].mul_(WIDE)
+    return {"weight": weight}
 
 
 def inputs(
@@ -26,13 +35,15 @@ def inputs(
 
     Row i of round r has the scale 1e-3 where i + r is even, else 1 or 1e3 in turn: every
     row, also an only one, is a small row in one of any two consecutive rounds. Every third
-    row, beginning at another one in each round, has a mean of about its scale.
+    row, beginning at another one in each round, has a mean of about its scale. One column
+    of the rows that are not small holds an outlier, another column in each round.
     """
     spec = case.tensor("x")
     source = Source.of(key, device)
     x = source.normal("x", spec.shape, ELEMENT_TYPES[spec.dtype])
     source.scatter_zeros("x", x)
     x[-key.round % 3 :: 3].add_(OFFSET)
+    x[(key.round + 1) % 2 :: 2, source.pick("outlier", spec.shape[1])] = OUTLIER
     row_scales(x, key.round)
     return {"x": x}
 

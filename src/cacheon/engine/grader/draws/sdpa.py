@@ -12,6 +12,10 @@ LARGEST_TRAP_PULL = 1.2
 visible keys spread by as much; they make the answer, and large scores suffer where an
 honest kernel rounds them."""
 
+PUSH = 2.0
+"""How many times as far as others are pulled query 0 is pushed: whatever the norm of its
+key, e to the power of its logit is less than float32 holds."""
+
 
 def inputs(
     case: Case, key: DrawKey, extreme: Extreme, device: torch.device
@@ -21,7 +25,10 @@ def inputs(
     Query i of round r is pulled towards a key where i + r is even: towards key i under a
     causal mask, else towards the last key. The other queries are pulled towards key
     i + 1: the first invisible one under a causal mask, and without one a key that a
-    causal mask would hide. `extreme` changes nothing: there are no lengths.
+    causal mask would hide. Where query 0 sees key 0 alone, it is pushed away from it: its
+    answer is that key's value all the same, but not where the largest score is taken to be
+    at least 0, or is sought among the hidden keys, or these score a mere -30 or so.
+    `extreme` changes nothing: there are no lengths.
     """
     spec = case.tensor("q")
     dtype = ELEMENT_TYPES[spec.dtype]
@@ -43,6 +50,8 @@ def inputs(
     target = torch.where(looks_back, last, row + 1)
     inside = target < tokens
     pull = torch.where(looks_back, towards_last, towards_next) * inside
+    if case.scalars["causal"] and key.round % 2 == 0:
+        pull[0].mul_(-PUSH)
     wanted = k.index_select(0, target.clamp(max=tokens - 1)).to(torch.float32)
     wanted.mul_(pull.to(torch.float32)[:, None, None])
     q.view(tokens, kv_heads, heads // kv_heads, head_dim).add_(wanted[:, :, None])
