@@ -34,8 +34,10 @@ def rank_of(
         told.send(body(ranks))
     except BaseException as error:
         told.send(f"{type(error).__name__}: {getattr(error, 'rule', '')} {error}")
-    told.close()
-    # Peers still read from our sockets, and a group is not taken down by halves.
+    # Peers still read from our sockets: nobody leaves before all have said their word.
+    with contextlib.suppress(EOFError):
+        told.recv()
+    # A group is not taken down by halves.
     os._exit(0)
 
 
@@ -46,7 +48,7 @@ def together(
     ledgers = [SharedLedger() for _ in range(WORLD)]
     ends, children = [], []
     for rank, ledger in enumerate(ledgers):
-        ours, theirs = _FORK.Pipe(duplex=False)
+        ours, theirs = _FORK.Pipe()
         child = _FORK.Process(
             target=rank_of,
             args=(rank, str(tmp_path / "meeting"), ledger.descriptor, body, theirs),
@@ -56,9 +58,11 @@ def together(
         ends.append(ours)
         children.append(child)
     said = []
-    for end, child in zip(ends, children, strict=True):
+    for end in ends:
         assert end.poll(60), "a rank says nothing"
         said.append(end.recv())
+    for end, child in zip(ends, children, strict=True):
+        end.send("all have")
         child.join(10)
     called = [ledger.read() for ledger in ledgers]
     for ledger in ledgers:
