@@ -69,6 +69,14 @@ def passed(bundle: dict[str, Any], device: str) -> bool:
     )
 
 
+def as_public(bundle: dict[str, Any], expected: dict[str, Any]) -> bool:
+    """Whether a public case got its verdict and one of its phases on CUDA."""
+    if expected["verdict"] == "pass":
+        return passed(bundle, "cuda")
+    seen = {row["failure"] for row in failures(bundle)}
+    return bool(seen) and seen <= set(expected["phase"].split("|"))
+
+
 def brief(bundle: dict[str, Any]) -> str:
     """A bundle's outcome in a few words, for a failing test."""
     said = [

@@ -116,7 +116,7 @@ class PuppetKeeper:
 def opened(keeper: PuppetKeeper) -> Session:
     cases = one_case()
     truth = Truth(SLOT, 3, torch.device("cpu"))
-    return Session(keeper, slot(SLOT), cases, None, (2,), QUICK, truth, True)
+    return Session(keeper, slot(SLOT), cases, None, (2,), QUICK, truth, True, 0, keeper.start(0))
 
 
 def willing(answer: Saying) -> Callable[[AnyCommand], Saying]:

@@ -277,10 +277,10 @@ class Group:
 
         After a loss nobody is waited for but a worker that is gone already. The line of one
         that hangs is asked for while all of them live."""
-        if self.ranks == 1:
-            return self.sessions[0].close(hung=lost is not None and lost.how == "hung")
-        told = lost.rank if lost is not None and lost.rank >= 0 else 0
         hung = lost is not None and lost.how == "hung"
+        if self.ranks == 1:
+            return self.sessions[0].close(hung=hung)
+        told = lost.rank if lost is not None and lost.rank >= 0 else 0
         place = None
         if hung:
             workers = [session.worker for session in self.sessions]

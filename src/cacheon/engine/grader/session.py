@@ -111,8 +111,8 @@ class Keeper(Protocol):
 class Session:
     """A worker arranged for some cases. `close` must be called once, whatever happens.
 
-    `rank`: which of the group's it is; on a GPU, the device too. `worker`: one that was
-    started for it already."""
+    `rank`: which of the group's it is; on a GPU, the device too. `worker`: its number and
+    the port to it, as `Keeper.start` gave them."""
 
     def __init__(
         self,
@@ -124,8 +124,8 @@ class Session:
         budget: Budget,
         truth: Truth,
         on_cpu: bool,
-        rank: int = 0,
-        worker: tuple[int, AnyPort] | None = None,
+        rank: int,
+        worker: tuple[int, AnyPort],
     ) -> None:
         self.keeper, self.cases, self.budget = keeper, cases, budget
         self.rank, self.home = rank, truth.device
@@ -134,7 +134,7 @@ class Session:
         if self.on_cuda and _ROOM * self.layout.nbytes > torch.cuda.mem_get_info()[0]:
             # Two orders side by side would not fit.
             keeper.quiet()
-        self.worker, self.port = worker or keeper.start(rank)
+        self.worker, self.port = worker
         self._ledger: SharedLedger | None = None
         self._memory: SharedMemfd | MappedDeviceMemory | OwnMemory | None = None
         try:
