@@ -17,6 +17,10 @@ GPU_TORCH := torch>=2.11
 EXAMPLE := src/cacheon/examples/good/torch_silu_and_mul
 RECORDS ?= records/gpu
 PYTEST_ARGS ?=
+# Groups of ranks that share the GPUs wait for each other: their tests run one by one.
+RANKS_ARGS ?=
+GPU_PYTEST = PYTHONPATH=src$${PYTHONPATH:+:$$PYTHONPATH} CACHEON_STRICT=1 \
+  CACHEON_RECORDS=$${CACHEON_RECORDS:-$(RECORDS)} $(PYTHON) -m pytest tests/engine
 
 export PYTHONDONTWRITEBYTECODE := 1
 
@@ -67,8 +71,10 @@ coverage: $(STAMP) ## the paper wing's tests, which must cover all of it
 gpu-test: ## the GPU's tests in the active environment, offline; a skip is a failure
 	@test "$(GPUS)" -ge 1 || { echo 'make gpu-test needs a GPU: nvidia-smi shows none' >&2; exit 2; }
 	mkdir -p $(RECORDS)
-	PYTHONPATH=src$${PYTHONPATH:+:$$PYTHONPATH} CACHEON_STRICT=1 CACHEON_RECORDS=$${CACHEON_RECORDS:-$(RECORDS)} \
-	  $(PYTHON) -m pytest tests/engine $(if $(filter 0 1,$(GPUS)),-m 'gpu and not ranks',-m 'gpu or ranks') $(PYTEST_ARGS)
+	failed=0; \
+	$(GPU_PYTEST) -m 'gpu and not ranks' $(PYTEST_ARGS) || failed=1; \
+	$(if $(filter 0 1,$(GPUS)),,CACHEON_RUN=rank- $(GPU_PYTEST) -m ranks $(RANKS_ARGS) || failed=1;) \
+	exit $$failed
 
 bench: $(STAMP) ## the budgets, as ratios against a bare process in the same run
 	$(BIN)/python benchmarks/verify.py

@@ -65,7 +65,9 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         target = Path(directory)
         target.mkdir(parents=True, exist_ok=True)
         body = {"gpus": gpus(), "exit": int(session.exitstatus), "tests": _results}
-        (target / "tests.json").write_text(json.dumps(body, indent=1) + "\n")
+        (target / f"{os.environ.get('CACHEON_RUN', '')}tests.json").write_text(
+            json.dumps(body, indent=1) + "\n"
+        )
 
 
 @pytest.fixture(scope="session")

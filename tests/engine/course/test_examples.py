@@ -92,23 +92,30 @@ def test_good_examples_pass_on_a_gpu(records_directory: Path) -> None:
 @pytest.mark.gpu
 def test_every_example_is_qualified_on_a_gpu_as_the_table_says(records_directory: Path) -> None:
     """One run decides on all of them; its store is the evidence that is kept."""
-    paths = [EXAMPLES / "good" / name for name in GOOD]
-    paths += [EXAMPLES / "broken" / name for name in BROKEN]
-    document = qualify(
-        *paths,
+    document, wrong = qualified(
+        *(EXAMPLES / "good" / name for name in GOOD),
+        *(EXAMPLES / "broken" / name for name in BROKEN),
         arena="h200-decode",
         store=records_directory / "evidence",
         arguments=QUICK,
         mark="qualify-cuda",
     )
     (records_directory / "qualification.json").write_text(json.dumps(document, indent=1) + "\n")
+    assert not wrong, "\n".join(wrong)
+    assert not left_behind("qualify-cuda")
+
+
+def qualified(
+    *paths: Path, arena: str, store: Path, arguments: tuple[str, ...], mark: str
+) -> tuple[dict[str, Any], list[str]]:
+    """The document of one `cacheon qualify`, and what it says otherwise than the table."""
+    document = qualify(*paths, arena=arena, store=store, arguments=arguments, mark=mark)
     wrong = []
     for path, bundle in zip(paths, document["bundles"], strict=True):
         seen = {**bundle, "variants": bundle["observed"]["outcomes"] if bundle["observed"] else []}
         wrong += disagreements(path.name, seen, "cuda")
         wrong += undecided(path.name, bundle)
-    assert not wrong, "\n".join(wrong)
-    assert not left_behind("qualify-cuda")
+    return document, wrong
 
 
 def undecided(name: str, bundle: dict[str, Any]) -> list[str]:

@@ -1,6 +1,7 @@
 """The shipped examples of collectives, on two ranks and on three."""
 
 import json
+import subprocess
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 from tests.conftest import EXAMPLES
 from tests.engine.course.runs import brief, failures, left_behind, passed, rows, verify
-from tests.engine.course.test_examples import EXPECTED, disagreements, of_group
+from tests.engine.course.test_examples import EXPECTED, disagreements, of_group, qualified
 
 QUICK = ("--timeout", "4", "--compile-timeout", "6")
 """Deadlines for bundles that hang."""
@@ -18,6 +19,8 @@ THREE = {
     "broken": ["last_rank_differs", "one_rank_skips", "rank_hangs", "contribution_left_out"],
 }
 """What three ranks show that two do not: an odd one out, and a sum of more than a pair."""
+SETTLES = 64
+"""MiB by which a GPU's count may differ before and after."""
 NEEDS_CUDA = [name for name in GOOD if EXPECTED[name]["cpu"]["verdict"] == "needs-cuda"]
 SAYS = {
     "one_rank_skips": "rank 0 calls all_reduce float32 *x*, rank 1 calls nothing",
@@ -47,6 +50,17 @@ def seen(group: str, world: int) -> dict[str, dict[str, Any]]:
     )
     assert not left_behind(f"{group}-{world}")
     return dict(zip(names, document["bundles"], strict=True))
+
+
+def in_use() -> list[int]:
+    """MiB in use on each GPU."""
+    said = subprocess.run(
+        ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [int(line) for line in said.stdout.split()]
 
 
 def says(message: str, pattern: str) -> bool:
@@ -116,30 +130,21 @@ def test_a_rank_that_hangs_is_seen_at_its_line() -> None:
 
 
 @pytest.mark.ranks
-def test_good_examples_pass_on_two_gpus(records_directory: Path) -> None:
-    document = verify(
+def test_every_example_is_qualified_on_two_gpus_as_the_table_says(records_directory: Path) -> None:
+    """One run decides on all of them; its store is the evidence that is kept. After all those
+    faults no process is left, and no memory of a GPU."""
+    before = in_use()
+    document, wrong = qualified(
         *(EXAMPLES / "good" / name for name in GOOD),
-        device="cuda",
-        arguments=("--world-size", "2", "--tp-size", "2", "--require-graph"),
-        mark="good-ranks",
-    )
-    (records_directory / "rank-good.json").write_text(json.dumps(document, indent=1) + "\n")
-    wrong = [brief(bundle) for bundle in document["bundles"] if not passed(bundle, "cuda")]
-    assert not wrong, "\n".join(wrong)
-    assert not left_behind("good-ranks")
-
-
-@pytest.mark.ranks
-def test_broken_examples_fail_on_two_gpus_as_the_table_says(records_directory: Path) -> None:
-    document = verify(
         *(EXAMPLES / "broken" / name for name in BROKEN),
-        device="cuda",
-        arguments=("--world-size", "2", "--tp-size", "2", *QUICK),
-        mark="broken-ranks",
+        arena="h200-tp2",
+        store=records_directory / "rank-evidence",
+        arguments=QUICK,
+        mark="qualify-ranks",
     )
-    (records_directory / "rank-broken.json").write_text(json.dumps(document, indent=1) + "\n")
-    wrong = []
-    for name, bundle in zip(BROKEN, document["bundles"], strict=True):
-        wrong += disagreements(name, bundle, "cuda")
+    body = json.dumps(document, indent=1) + "\n"
+    (records_directory / "rank-qualification.json").write_text(body)
     assert not wrong, "\n".join(wrong)
-    assert not left_behind("broken-ranks")
+    assert not left_behind("qualify-ranks")
+    for was, now in zip(before, in_use(), strict=True):
+        assert now - was <= SETTLES
