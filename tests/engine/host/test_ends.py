@@ -9,7 +9,7 @@ import pytest
 from tests.engine.host.guests import Guest, alive, gone, number_in, put_away
 
 from cacheon.engine import processes
-from cacheon.engine.host.supervisor import HEAD, TAIL
+from cacheon.engine.host.supervisor import HEAD, LAST, TAIL
 from cacheon.engine.protocol import Closed, Done, Garbled, Raised, Stop, TooSlow
 
 pytestmark = pytest.mark.slow
@@ -155,7 +155,7 @@ def test_endless_output_is_dropped(invite: Invite, stream: int) -> None:
     started = time.monotonic()
     ended = guest.end(hung=True)
     assert time.monotonic() - started < 5.0
-    assert ended.output == "x" * HEAD
+    assert ended.output == "x" * HEAD + "\n...\n" + "x" * LAST
     assert ended.killed
 
 

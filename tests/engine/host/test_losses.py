@@ -29,6 +29,19 @@ from cacheon.engine.request import RunSettings
             False,
             End("it died by signal 11; it said: last words", signal=11),
         ),
+        (
+            Ended(
+                status=70,
+                output="Traceback (most recent call last):\n  File one\nValueError: first\n\n"
+                "Traceback (most recent call last):\n  File two\n...\n"
+                "torch.AcceleratorError: CUDA error: no\nTry CUDA_LAUNCH_BLOCKING=1\n",
+            ),
+            False,
+            End(
+                "it left with status 70; it said: torch.AcceleratorError: CUDA error: no",
+                status=70,
+            ),
+        ),
         (Ended(signal=9, killed=True), False, End("it had to be killed")),
         (
             Ended(signal=9, killed=True),

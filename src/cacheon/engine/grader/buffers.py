@@ -107,12 +107,13 @@ class CallBuffers:
     def stage(self, values: Values) -> None:
         """Put values into the first row of the staging ring."""
         for name, ring in self.staging.items():
-            ring[0].copy_(values[name])
+            put(ring[0], values[name])
 
     def stage_everywhere(self, values: Values) -> None:
         """Put the same values into every row of the staging ring."""
         for name, ring in self.staging.items():
-            ring.copy_(values[name].unsqueeze(0).expand_as(ring))
+            one = values[name].to(ring.device)
+            ring.copy_(one.unsqueeze(0).expand_as(ring))
 
     def stage_rows(self, bank: Values, picks: torch.Tensor) -> None:
         """Fill every row: row j takes entry picks[j] of the bank, (entries, *shape)."""
@@ -120,7 +121,7 @@ class CallBuffers:
             if ring.is_contiguous() and ring.device == picks.device:
                 torch.index_select(bank[name], 0, picks, out=ring)
             else:
-                ring.copy_(bank[name].index_select(0, picks))
+                put(ring, bank[name].index_select(0, picks))
 
     def untouched(self, integers: Values) -> torch.Tensor:
         """bool (inputs + outputs,): everything is as `poison` left it, bit for bit; the log
@@ -142,7 +143,7 @@ class CallBuffers:
         out of range would turn a finding into a crash."""
         for name, tensor in self.inputs.items():
             if name in integers:
-                tensor.copy_(integers[name])
+                put(tensor, integers[name])
             else:
                 tensor.fill_(float("nan"))
         for output in self.outputs.values():
@@ -162,6 +163,13 @@ class CallBuffers:
             for name, tensor in self.inputs.items()
         ]
         return torch.stack(same)
+
+
+def put(target: torch.Tensor, values: torch.Tensor) -> None:
+    """Copy values into memory of a worker's. They are brought to its GPU first: a worker's
+    memory is mapped there alone, and a copy that is no plain run of bytes is made by a kernel
+    of the GPU that the values come from."""
+    target.copy_(values.to(target.device))
 
 
 def _taken(tensor: torch.Tensor, home: torch.device) -> torch.Tensor:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import torch
 
 from cacheon.contract.case import Case
-from cacheon.engine.grader.buffers import Answers, CallBuffers
+from cacheon.engine.grader.buffers import Answers, CallBuffers, put
 from cacheon.engine.grader.judging import Judgement
 from cacheon.engine.grader.truth import Values, of_rank
 
@@ -58,7 +58,7 @@ class Everywhere:
         for rank, buffers in enumerate(self.ranks):
             own = self.values_of(rank, values)
             for name, tensor in buffers.inputs.items():
-                tensor.copy_(own[name])
+                put(tensor, own[name])
 
     def collect(self) -> list[list[Answers]]:
         """Of each rank, every output copied once into memory of our own."""

@@ -8,7 +8,7 @@ import torch
 
 from cacheon.contract.case import Case
 from cacheon.contract.slots.model import Slot
-from cacheon.engine.grader.buffers import CallBuffers
+from cacheon.engine.grader.buffers import CallBuffers, put
 from cacheon.engine.grader.layout import Layout, lay
 from cacheon.engine.grader.memory import (
     MappedDeviceMemory,
@@ -187,7 +187,7 @@ class Session:
                 weights = of_rank(case, truth.weights(case, layer), self.rank)
                 for name, values in weights.items():
                     shape = case.tensor(name).shape
-                    slab.tensor(self.layout.weights[name, shape, layer]).copy_(values)
+                    put(slab.tensor(self.layout.weights[name, shape, layer]), values)
 
     def weight(self, name: str, shape: tuple[int, ...], layer: int) -> torch.Tensor:
         """A weight as it stands in the slab."""

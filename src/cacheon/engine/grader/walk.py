@@ -9,7 +9,7 @@ import torch
 from cacheon.contract.slots import slot as slot_of
 from cacheon.engine.grader.attribution import Evidence, from_judgement, from_refusal
 from cacheon.engine.grader.book import Page, Tally
-from cacheon.engine.grader.buffers import Answers
+from cacheon.engine.grader.buffers import Answers, put
 from cacheon.engine.grader.contributions import Mistake, mistake
 from cacheon.engine.grader.everywhere import Everywhere
 from cacheon.engine.grader.group import Group
@@ -260,7 +260,7 @@ class Walk:
                 for rank in range(self.session.ranks):
                     for name, values in of_rank(page.case, weights, rank).items():
                         shape = page.case.tensor(name).shape
-                        self.session.weight(rank, name, shape, layer).copy_(values)
+                        put(self.session.weight(rank, name, shape, layer), values)
         if self.idle:
             self.lie_idle()
 

@@ -7,6 +7,7 @@ examined alone and then the candidate again, each from a fresh fork server; wher
 candidate brings it about, it is the candidate's failure.
 """
 
+import re
 import signal
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +18,8 @@ from cacheon.engine.request import RunSettings, VariantRequest
 from cacheon.engine.verdict import verdict_of
 from cacheon.records.errors import InfrastructureError
 
+_TRACEBACK = "Traceback (most recent call last)"
+_EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(: |$)")
 _VMSTAT = Path("/proc/vmstat")
 
 
@@ -63,11 +66,19 @@ def end_of(ended: Ended, *, stopped: bool) -> End:
         return End("it was stopped by a signal", signal=signal.SIGSTOP)
     if ended.killed:
         return End("it had to be killed")
-    last = ended.output.strip().splitlines()
-    said = f"; it said: {last[-1][:300]}" if last else ""
+    last = _last_words(ended.output)
+    said = f"; it said: {last[:300]}" if last else ""
     if ended.signal >= 0:
         return End(f"it died by signal {ended.signal}{said}", signal=ended.signal)
     return End(f"it left with status {ended.status}{said}", status=ended.status)
+
+
+def _last_words(output: str) -> str:
+    """The line that names the exception, where a traceback was printed: torch writes advice
+    below it. Else the last line."""
+    lines = output.strip().splitlines()
+    named = [line for line in lines if _EXCEPTION.match(line)] if _TRACEBACK in output else []
+    return (named or lines or [""])[-1]
 
 
 def rule_of(end: End, *, inline: bool) -> str:

@@ -50,8 +50,10 @@ ANSWERS_WITHIN = 60.0
 LOOKS = 1.0
 """Seconds between two looks at a process that says nothing. One that a signal holds at both
 will say nothing more."""
-HEAD = 1500
+HEAD = 1000
 """Characters kept of what a child prints first."""
+LAST = 900
+"""Bytes shown of what it printed last."""
 TAIL = 1 << 16
 """Bytes kept of what it printed last, where a traceback of a hung process is looked for."""
 _FRAME = re.compile(r'File "([^"\n\0]+)", line (\d{1,8}) in (\S+)')
@@ -68,6 +70,7 @@ class Output:
         self.descriptor = descriptor
         self.head = b""
         self.tail = b""
+        self.printed = 0
         self.ended = False
 
     def drain(self) -> None:
@@ -82,9 +85,14 @@ class Output:
             self.ended = not chunk
             self.head += chunk[: max(0, HEAD - len(self.head))]
             self.tail = (self.tail + chunk)[-TAIL:]
+            self.printed += len(chunk)
 
     def text(self) -> str:
-        return self.head.decode("utf-8", "replace")
+        """The first characters; where more was printed than those, the last ones too."""
+        head = self.head.decode("utf-8", "replace")
+        if self.printed <= HEAD:
+            return head
+        return f"{head}\n...\n{self.tail[-LAST:].decode('utf-8', 'replace')}"
 
 
 class Child:
