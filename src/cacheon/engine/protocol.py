@@ -342,13 +342,12 @@ class Wire(Generic[Out, In]):
         """The next message. Raises `Closed`, `Garbled` or `TooSlow`."""
         deadline = None if seconds is None else time.monotonic() + seconds
         while True:
-            if len(self._pending) >= 4:
-                size = int.from_bytes(self._pending[:4], "big")
-                if size > self._limit:
-                    raise Garbled(f"a frame of {size} bytes")
-                if len(self._pending) >= 4 + size:
-                    body, self._pending = self._pending[4 : 4 + size], self._pending[4 + size :]
-                    return self._decode(body)
+            if self.holds_frame:
+                end = 4 + self._size()
+                if end > 4 + self._limit:
+                    raise Garbled(f"a frame of {end - 4} bytes")
+                body, self._pending = self._pending[4:end], self._pending[end:]
+                return self._decode(body)
             self._wait(deadline)
             try:
                 chunk = self._read()
@@ -357,6 +356,17 @@ class Wire(Generic[Out, In]):
             if not chunk:
                 raise Closed("end of stream")
             self._pending += chunk
+
+    @property
+    def holds_frame(self) -> bool:
+        """Whether `receive` has what it needs already: a message that came together with an
+        earlier one, of which the socket tells nobody any more."""
+        size = self._size()
+        return size > self._limit or 0 <= size <= len(self._pending) - 4
+
+    def _size(self) -> int:
+        """Bytes of the next frame's body; -1 before they are known."""
+        return int.from_bytes(self._pending[:4], "big") if len(self._pending) >= 4 else -1
 
     def _read(self) -> bytes:
         if not self._passing:

@@ -13,7 +13,19 @@ from tests.engine.host.test_ends import PRELUDE, STRAYS
 
 from cacheon.engine.host.orders import Forked, Swept
 from cacheon.engine.host.supervisor import Supervisor, innermost_line
-from cacheon.engine.protocol import TRUSTED_FRAME, AnyAsk, Closed, Done, Ended, Facts, TooSlow, Wire
+from cacheon.engine.protocol import (
+    TRUSTED_FRAME,
+    AnyAsk,
+    Closed,
+    Done,
+    Ended,
+    EndWorker,
+    Facts,
+    SpawnWorker,
+    TooSlow,
+    WantQuiet,
+    Wire,
+)
 from cacheon.engine.request import Budget, RunSettings
 from cacheon.records.errors import InfrastructureError
 
@@ -187,6 +199,23 @@ def listen(supervisor: Supervisor, seconds: float) -> None:
 
 
 # --- outputs -------------------------------------------------------------------------------------
+
+
+def test_what_came_together_with_an_earlier_word_is_heard(supervisor: Supervisor) -> None:
+    """Two words in one piece: the socket tells of the first alone."""
+    theirs, ours = socket.socketpair()
+    with theirs, ours:
+        says: Wire[AnyAsk, object] = Wire(theirs, AnyAsk, limit=TRUSTED_FRAME)
+        hears: Wire[object, AnyAsk] = Wire(ours, AnyAsk, limit=TRUSTED_FRAME)
+        said = (SpawnWorker(device=0), WantQuiet(), EndWorker(worker=1))
+        for each in said:
+            says.send(each)
+        heard = []
+        for _ in said:
+            assert supervisor.pump([hears], 5.0) == [hears]
+            heard.append(hears.receive(0.0))
+        assert tuple(heard) == said
+        assert supervisor.pump([hears], 0.0) == []
 
 
 @pytest.mark.slow

@@ -242,6 +242,8 @@ class Supervisor:
         """Drain every output until a grader has something to say: those that have; none on
         time out."""
         deadline = time.monotonic() + seconds
+        if heard := [grader for grader in graders if grader.holds_frame]:
+            return heard
         while True:
             poll = select.poll()
             for grader in graders:
