@@ -90,7 +90,7 @@ class Examiner:
         applicable = [i for i, page in enumerate(self.pages) if page.case.applicable]
         # Largest first, as servers capture at start.
         applicable.sort(key=lambda i: -row_bytes(self.pages[i].case))
-        if applicable and self.ring_bytes:
+        if applicable and self.truth.device.type == "cuda":
             self._load_kernels(applicable[-1])
         try:
             for order in self.orders:
