@@ -151,7 +151,8 @@ class Done(Reply, tag="done"):
     where it was not counted. `kinds`: nodes of the whole graph by kind, empty where they
     were not looked into. `suspicious`: what those nodes touch that a graph must not.
     `steps`: recorded steps, in rehearsal. `compiled`: compilers that ran during it.
-    `waits`: lines of the candidate that waited for the device in a warm-up."""
+    `waits`: lines of the candidate that waited for the device in a warm-up; for other
+    ranks, in a barrier, in an eager call."""
 
     handle: Annotated[bytes, msgspec.Meta(max_length=64)] = b""
     handles: Annotated[
@@ -357,6 +358,22 @@ class Wire(Generic[Out, In]):
                 raise Closed("end of stream")
             self._pending += chunk
 
+    def expect_silence(self) -> None:
+        """Nobody may have spoken before being asked: what came would be taken for the answer
+        to what is asked next. Raises `Garbled`, or `Closed` where the other end is gone."""
+        while not self._pending:
+            try:
+                self._wait(time.monotonic())
+            except TooSlow:
+                return
+            try:
+                self._pending = self._read()
+            except OSError as error:
+                raise Closed(str(error)) from error
+            if not self._pending:
+                raise Closed("end of stream")
+        raise Garbled("it speaks without being asked")
+
     @property
     def holds_frame(self) -> bool:
         """Whether `receive` has what it needs already: a message that came together with an
@@ -424,6 +441,7 @@ class ProcessPort:
     def ask(
         self, command: AnyCommand, seconds: float, descriptors: tuple[int, ...] = ()
     ) -> AnyReply:
+        self.wire.expect_silence()
         self.wire.send(command, descriptors)
         return self.wire.receive(seconds)
 

@@ -163,12 +163,12 @@ class Group:
 
     def _told(self, command: AnyCommand) -> dict[int, Heard]:
         """Tell the ranks, in any order, each a little after the one before. Those that are
-        gone already."""
+        gone already, or speak unasked."""
         gone: dict[int, Heard] = {}
         for rank in self.random.sample(range(self.ranks), self.ranks):
             try:
-                self.sessions[rank].wire.send(command)
-            except Closed as error:
+                self.sessions[rank].tell(command)
+            except (Closed, Garbled) as error:
                 gone[rank] = Heard(0.0, error)
             time.sleep(self.random.choice(_SKEW))
         return gone
@@ -179,6 +179,8 @@ class Group:
         started = time.monotonic()
         deadline = started + seconds
         while len(heard) < self.ranks:
+            if any(not isinstance(each.what, Done) for each in heard.values()):
+                deadline = min(deadline, time.monotonic() + _GRACE)
             left = deadline - time.monotonic()
             ready = self._readable([r for r in range(self.ranks) if r not in heard], left)
             if not ready:
@@ -191,8 +193,6 @@ class Group:
                     heard[rank] = Heard(after, reply)
                 except (Closed, Garbled, TooSlow) as error:
                     heard[rank] = Heard(after, error)
-            if any(not isinstance(each.what, Done) for each in heard.values()):
-                deadline = min(deadline, time.monotonic() + _GRACE)
 
     def _readable(self, ranks: Sequence[int], seconds: float) -> list[int]:
         poll = select.poll()
