@@ -71,6 +71,7 @@ class Puppets:
                 os.close(descriptor)
             if isinstance(command, MakeSlab | Arrange | JoinGroup):
                 return Done()
+            self.ledgers[rank].clear()
             for what in self.calls.get(rank, []):
                 self.ledgers[rank].add(what)
             return self.answer(rank, command)
@@ -96,6 +97,7 @@ Opening = Callable[..., tuple[Group, Puppets]]
 @pytest.fixture
 def opened(tmp_path: Path) -> Iterator[Opening]:
     groups: list[Group] = []
+    keepers: list[Puppets] = []
 
     def opening(
         answer: Answering, calls: dict[int, list[str]] | None = None, ranks: int = 2
@@ -105,12 +107,16 @@ def opened(tmp_path: Path) -> Iterator[Opening]:
         place = Place(ranks, str(tmp_path), 5)
         group = Group(keeper, slot(SLOT), cases, None, (2,), QUICK, truth, True, place)
         groups.append(group)
+        keepers.append(keeper)
         return group, keeper
 
     yield opening
     for group in groups:
         for session in group.sessions:
             session.wire.close()
+    for keeper in keepers:
+        for ledger in keeper.ledgers.values():
+            ledger.close()
 
 
 def saying(*answers: Saying) -> Answering:

@@ -56,8 +56,8 @@ _FROM = frozenset({"broadcast", "scatter", "recv"})
 _TO = frozenset({"reduce", "gather", "send"})
 _UNEVEN = frozenset({"all_to_all", "all_to_all_single", "send and recv"})
 _ROOTS = ("root", "root_rank", "src", "dst", "srcRank", "dstRank")
-_MOST_SIZES = 4
-"""Sizes that are spelt out, at most: an entry of the ledger has its length."""
+_SPELT = 48
+"""Characters of sizes, one by one, at most: an entry of the ledger has its length."""
 _LONGEST = 16
 """Characters of an operation's name: a candidate may give any string for one."""
 
@@ -104,6 +104,18 @@ def described_operator(
     return among(_ranks_of(given), words)
 
 
+def carried_out(arguments: Sequence[Any], keywords: Mapping[str, Any]) -> bool:
+    """Whether the tensors of a call are memory. A compiler traces with others, where its
+    cache has nothing, which need not be on every rank; and what a wrapper does with the
+    tensor inside is a call of its own."""
+    tensors = _tensors([*arguments, *keywords.values()])
+    plain = torch.Tensor.__torch_dispatch__
+    return bool(tensors) and all(
+        type(tensor).__torch_dispatch__ is plain and tensor.device.type != "meta"
+        for tensor in tensors
+    )
+
+
 def operator_name(operator: torch._ops.OpOverload) -> str:
     """`allreduce` of `c10d::allreduce_`."""
     return str(operator._schema.name).rpartition("::")[2].rstrip("_")
@@ -132,11 +144,9 @@ def _sizes(shapes: Sequence[Sequence[int]], *, each: bool) -> str:
     spelt = ["x".join(map(str, shape)) or "scalar" for shape in shapes]
     if not each and len(set(spelt)) == 1:
         return spelt[0]
-    more = len(spelt) - _MOST_SIZES
-    if more <= 0:
-        return ",".join(spelt)
-    cells = sum(map(math.prod, shapes))
-    return f"{','.join(spelt[:_MOST_SIZES])} and {more} others, {cells} in all"
+    if len(one_by_one := ",".join(spelt)) <= _SPELT:
+        return one_by_one
+    return f"{len(spelt)} tensors of {sum(map(math.prod, shapes))} elements"
 
 
 def _shaped(name: str, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> list[Shaped]:

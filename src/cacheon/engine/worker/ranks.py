@@ -6,6 +6,7 @@ entry, barriers under capture. All of it stands in this process, beside the cand
 decides nothing.
 """
 
+import contextlib
 import datetime
 import functools
 import os
@@ -26,6 +27,7 @@ from cacheon.engine.worker.collectives import (
     BARRIERS,
     NAMES,
     among,
+    carried_out,
     described,
     described_operator,
     operator_name,
@@ -129,6 +131,8 @@ class Ranks:
     def _noting(self, function: Callable[..., object], name: str) -> Callable[..., object]:
         @functools.wraps(function)
         def call(*arguments: Any, **keywords: Any) -> object:
+            if name not in BARRIERS and not carried_out(arguments[1:], keywords):
+                return function(*arguments, **keywords)
             words = among(arguments[0].size(), described(name, arguments[1:], keywords))
             with self._begun(words, name):
                 return function(*arguments, **keywords)
@@ -141,8 +145,12 @@ class Ranks:
         arguments: tuple[Any, ...],
         keywords: dict[str, Any],
     ) -> AbstractContextManager[object]:
-        words = described_operator(operator, arguments, keywords)
-        return self._begun(words, operator_name(operator))
+        name = operator_name(operator)
+        # Where a dispatch mode stands it is asked first, and calls again what it wants done.
+        asked = torch._C._len_torch_dispatch_stack() > 0 and name not in BARRIERS
+        if asked or not carried_out(arguments, keywords):
+            return contextlib.nullcontext()
+        return self._begun(described_operator(operator, arguments, keywords), name)
 
     def _begun(self, words: str, name: str) -> AbstractContextManager[object]:
         """What a collective is called within. Raises Failure CG105 for a barrier under

@@ -12,6 +12,7 @@ from cacheon.engine.worker.blame import handed_over
 from cacheon.engine.worker.collectives import (
     NO_COLLECTIVES,
     Noting,
+    carried_out,
     described_operator,
     operator_name,
 )
@@ -81,7 +82,8 @@ class Fenced(TorchDispatchMode):
             self.first = self.first or breach
             raise breach
         together = self.note is not None and func.namespace in operators.COLLECTIVES
-        if self.note is not None and together and operator_name(func) not in NO_COLLECTIVES:
+        together = together and operator_name(func) not in NO_COLLECTIVES
+        if self.note is not None and together and carried_out(args, keywords):
             with self.note(described_operator(func, args, keywords)):
                 return handed_over(func, *args, **keywords)
         return handed_over(func, *args, **keywords)
