@@ -145,6 +145,17 @@ def test_ranks_that_refuse_alike_are_in_step(opened: Opening) -> None:
     assert caught.value.rank == -1
 
 
+def test_ranks_that_refuse_alike_after_different_collectives_are_not(opened: Opening) -> None:
+    """What one began and another did not would be met by what the next step begins."""
+    refusal = Raised(kind="ValueError", message="no", where=HERE)
+    group, _ = opened(saying(refusal, refusal), {0: ["all_reduce float32 4"]})
+    with pytest.raises(Lost) as caught:
+        group.ask(CALL, "eager", 0)
+    assert (caught.value.how, caught.value.rank) == ("parted", -1)
+    assert caught.value.refused is not None
+    assert (caught.value.refused.reply, caught.value.refused.rank) == (refusal, -1)
+
+
 @pytest.mark.parametrize(
     "other", [Done(), SILENCE, Raised(kind="ValueError", message="no", where=THERE)]
 )

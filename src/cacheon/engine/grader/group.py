@@ -211,8 +211,8 @@ class Group:
 
         1. A rank is gone, or makes no sense, or has lost its device. Where ranks met in
         different collectives, whichever of them that killed is no more to blame. 2. Every
-        rank refused: they are still in step. 3. Some refused: they are not. 4. Some never
-        answered. 5. They called different collectives and carried them out."""
+        rank refused: they are still in step, where they had called the same until then. 3. Some
+        refused: they are not. 4. Some never answered. 5. They called different collectives and carried them out."""
         in_time = sorted(heard, key=lambda rank: heard[rank].after)
         # 1.
         for kind, how in ((Closed, "died"), (Garbled, "garbled")):
@@ -239,7 +239,11 @@ class Group:
             if len(refused) == self.ranks and all(
                 _alike(first, heard[rank].what) for rank in refused
             ):
-                raise Refused(first, stage, case)
+                refusal = Refused(first, stage, case)
+                if isinstance(command, Warm | Call) and self.parting() is not None:
+                    # On a GPU one may have begun what another did not: the next step would hang.
+                    raise Lost("parted", stage, case, refused=refusal)
+                raise refusal
             # 3.
             refusal = Refused(first, stage, case, refused[0])
             raise Lost("parted", stage, case, rank=refused[0], refused=refusal)
