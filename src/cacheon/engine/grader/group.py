@@ -212,7 +212,8 @@ class Group:
         1. A rank is gone, or makes no sense, or has lost its device. Where ranks met in
         different collectives, whichever of them that killed is no more to blame. 2. Every
         rank refused: they are still in step, where they had called the same until then. 3. Some
-        refused: they are not. 4. Some never answered. 5. They called different collectives and carried them out."""
+        refused: they are not. 4. Some never answered. 5. They called different collectives and
+        carried them out."""
         in_time = sorted(heard, key=lambda rank: heard[rank].after)
         # 1.
         for kind, how in ((Closed, "died"), (Garbled, "garbled")):
