@@ -25,6 +25,14 @@ def gpus() -> tuple[str, ...]:
     return tuple(line for line in said.stdout.splitlines() if line.startswith("GPU"))
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Where tests run side by side on several GPUs, each process has one to itself: memory in
+    use on a GPU is measured, and others must not allocate there."""
+    number = os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
+    if number and len(gpus()) > 1:
+        os.environ.setdefault("CUDA_VISIBLE_DEVICES", str(int(number) % len(gpus())))
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that need hardware which is not there are deselected, never skipped: a skip
     looks like success."""

@@ -194,11 +194,13 @@ def test_a_signal_ends_it_and_leaves_nothing_behind(number: int, tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("form", ["text", "json"])
-def test_what_cannot_be_shown_is_one_line(form: str) -> None:
+@pytest.mark.parametrize(
+    "words", [["slots"], ["slots", "--format", "json"], ["--help"], ["verify", "--help"]]
+)
+def test_what_cannot_be_shown_is_one_line(words: list[str]) -> None:
     with open("/dev/full", "wb") as full:
         ended = subprocess.run(
-            [sys.executable, "-m", "cacheon.cli", "slots", "--format", form],
+            [sys.executable, "-m", "cacheon.cli", *words],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,

@@ -7,26 +7,37 @@ from typing import Any
 
 import pytest
 
-from cacheon.contract.slots import SLOTS
 from cacheon.evidence.store import DirectoryStore
 from cacheon.workflows.audit import audit
 from cacheon.workflows.fsck import check_store
 
 RECORDS = Path(__file__).parents[2] / "records" / "gpu"
-SAID: list[dict[str, Any]] = json.loads((RECORDS / "qualification.json").read_text())["bundles"]
+EXAMPLES = Path(__file__).parents[2] / "src" / "cacheon" / "examples"
+STORES = {path: path.stem.replace("qualification", "evidence") for path in RECORDS.glob("*qualif*")}
+"""What each run of `cacheon qualify` said, and the store that it left."""
+SAID: list[tuple[str, dict[str, Any]]] = [
+    (store, bundle)
+    for path, store in sorted(STORES.items())
+    for bundle in json.loads(path.read_text())["bundles"]
+]
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy: what is kept must not change by being read."""
-    copy = tmp_path_factory.mktemp("evidence") / "store"
-    shutil.copytree(RECORDS / "evidence", copy)
-    return copy
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Copies: what is kept must not change by being read."""
+    copies = tmp_path_factory.mktemp("evidence")
+    for store in STORES.values():
+        shutil.copytree(RECORDS / store, copies / store)
+    return copies
 
 
-@pytest.mark.parametrize("bundle", SAID, ids=[Path(each["path"]).name for each in SAID])
-def test_it_is_graded_to_the_same_decision_and_reasons(bundle: dict[str, Any], store: Path) -> None:
-    audited = audit(bundle["graded"], store)
+@pytest.mark.parametrize(
+    ("store", "bundle"), SAID, ids=[Path(each["path"]).name for _, each in SAID]
+)
+def test_it_is_graded_to_the_same_decision_and_reasons(
+    store: str, bundle: dict[str, Any], stores: Path
+) -> None:
+    audited = audit(bundle["graded"], stores / store)
     assert audited.outcome == "same"
     assert audited.published.requirement == bundle["requirement"]
     assert audited.made.decision == bundle["grade"]["decision"]
@@ -38,15 +49,24 @@ def test_it_is_graded_to_the_same_decision_and_reasons(bundle: dict[str, Any], s
     assert not audited.lost
 
 
-def test_every_byte_of_it_is_sound(store: Path) -> None:
-    assert check_store(store).sound
-    with DirectoryStore.open(store) as kept:
-        assert len(list(kept.names("grade"))) == len(SAID)
+@pytest.mark.parametrize("store", sorted(STORES.values()))
+def test_every_byte_of_it_is_sound(store: str, stores: Path) -> None:
+    assert check_store(stores / store).sound
+    with DirectoryStore.open(stores / store) as kept:
+        graded = [bundle for name, bundle in SAID if name == store]
+        assert len(list(kept.names("grade"))) == len(graded)
 
 
-def test_every_shipped_example_for_one_gpu_was_qualified() -> None:
-    """Those of collectives need two."""
-    examples = Path(__file__).parents[2] / "src" / "cacheon" / "examples"
-    expected = json.loads((examples / "expect.json").read_text())
-    alone = {name for name, row in expected.items() if SLOTS[row["slot"]].kind != "collective"}
-    assert {Path(bundle["path"]).name for bundle in SAID} == alone
+def test_every_shipped_example_was_qualified() -> None:
+    expected = json.loads((EXAMPLES / "expect.json").read_text())
+    assert {Path(bundle["path"]).name for _, bundle in SAID} == set(expected)
+
+
+def test_nothing_of_ranks_was_left_out() -> None:
+    """The run on two GPUs passed, and skipped nothing."""
+    run = json.loads((RECORDS / "rank-tests.json").read_text())
+    assert run["exit"] == 0
+    assert len(run["gpus"]) == 2
+    assert {test["outcome"] for test in run["tests"]} == {"passed"}
+    budget = json.loads((RECORDS / "rank-budget.json").read_text())
+    assert budget["seconds"] < budget["budget"]

@@ -1,6 +1,7 @@
 """The door: finds the verb, turns errors into one line and an exit code."""
 
 import contextlib
+import errno
 import importlib
 import io
 import os
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Sequence
 import click
 
 import cacheon
+from cacheon.cli.writing import unheard
 from cacheon.records.errors import CacheonError, one_line
 
 VERBS = (
@@ -40,6 +42,8 @@ VERBS = (
 _INTERRUPTED, _PIPE_CLOSED = 130, 141
 """128 and the signal's number, as a shell says it."""
 _UNUSABLE, _NO_DECISION = 2, 3
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What a standard output says that takes nothing more."""
 
 
 class _Told(BaseException):
@@ -124,13 +128,22 @@ def run(arguments: Sequence[str] | None = None) -> int:
         # click's way out where the reader of a pipe has gone; its status, 1, would say that
         # a candidate failed. Nothing of ours leaves so.
         return _PIPE_CLOSED
+    except OSError as error:
+        # click writes help by itself; whatever else concerns a file names it.
+        if error.errno not in _FULL or error.filename is not None:
+            return _fault(error)
+        return _say(unheard(error).message, _NO_DECISION)
     except Exception as error:
-        # Python's own status for a traceback is 1, which says that a candidate failed; a
-        # fault of ours decides nothing.
-        if os.environ.get("CACHEON_TRACEBACK"):
-            raise
-        cause = one_line(f"{type(error).__name__}: {error}")
-        return _say(f"internal error: {cause} (CACHEON_TRACEBACK=1 shows where)", _NO_DECISION)
+        return _fault(error)
+
+
+def _fault(error: Exception) -> int:
+    """A fault of ours decides nothing: Python's own status for a traceback is 1, which says
+    that a candidate failed."""
+    if os.environ.get("CACHEON_TRACEBACK"):
+        raise error
+    cause = one_line(f"{type(error).__name__}: {error}")
+    return _say(f"internal error: {cause} (CACHEON_TRACEBACK=1 shows where)", _NO_DECISION)
 
 
 def _fill_descriptors() -> None:

@@ -54,11 +54,16 @@ def _speaking() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        # What is still buffered would fail once more as the interpreter leaves.
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
-        raise InfrastructureError(f"standard output: {error.strerror or error}") from error
+        raise unheard(error) from error
+
+
+def unheard(error: OSError) -> InfrastructureError:
+    """What to raise where standard output takes nothing: from now on nothing is sent there."""
+    # What is still buffered would fail once more as the interpreter leaves.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+    return InfrastructureError(f"standard output: {error.strerror or error}")
 
 
 def write_new(path: Path, data: bytes) -> None:

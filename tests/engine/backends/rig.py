@@ -57,7 +57,7 @@ class Rig:
         self._end = 0
         counter = self._take(16)
         self.places = [[Place(self._take, count) for _ in range(CALLS)] for count in counts]
-        self.slab, self.handle = backend.make_slab(self._end)
+        self.slab, self.handle = backend.make_slab(self._end, -1)
         self.device = self.slab.device
         self.counter = self.slab.words(counter, 8)
         self._draw = torch.Generator().manual_seed(20)

@@ -12,7 +12,7 @@ from cacheon.engine.worker.backends.port import Backend
 
 
 def test_a_slab_is_memory_of_the_backends_device(backend: Backend) -> None:
-    slab, handle = backend.make_slab(4096)
+    slab, handle = backend.make_slab(4096, -1)
     assert slab.nbytes == 4096
     assert slab.address % 256 == 0
     assert slab.device.type == ("cuda" if backend.name == "cuda" else "cpu")

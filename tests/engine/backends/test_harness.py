@@ -43,7 +43,8 @@ class Through:
     def __init__(self, harness: Harness) -> None:
         self.harness = harness
 
-    def make_slab(self, nbytes: int) -> tuple[Slab, bytes]:
+    def make_slab(self, nbytes: int, memfd: int) -> tuple[Slab, bytes]:
+        self.harness.memfd = memfd
         done = self.harness.handle(MakeSlab(nbytes=nbytes))
         assert isinstance(done, Done)
         return self.harness.slab, done.handle

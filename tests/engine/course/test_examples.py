@@ -25,6 +25,8 @@ def of_group(group: str, *, ranks: bool) -> list[str]:
 
 GOOD, BROKEN = of_group("good", ranks=False), of_group("broken", ranks=False)
 """Those of collectives stand in `tests/engine/ranks`."""
+PARTS = 4
+"""Runs that qualify the examples between them, so that they can be made side by side."""
 QUICK = ("--timeout", "4", "--compile-timeout", "20")
 """Deadlines for bundles that hang."""
 
@@ -79,30 +81,24 @@ def test_broken_examples_fail_on_a_cpu_as_the_table_says() -> None:
 
 
 @pytest.mark.gpu
-def test_good_examples_pass_on_a_gpu(records_directory: Path) -> None:
-    document = verify(
-        *(EXAMPLES / "good" / name for name in GOOD), device="cuda", arguments=("--require-graph",)
-    )
-    (records_directory / "good.json").write_text(json.dumps(document, indent=1) + "\n")
-    wrong = [brief(bundle) for bundle in document["bundles"] if not passed(bundle, "cuda")]
-    assert not wrong, "\n".join(wrong)
-    assert document["exit_code"] == 0
-
-
-@pytest.mark.gpu
-def test_every_example_is_qualified_on_a_gpu_as_the_table_says(records_directory: Path) -> None:
-    """One run decides on all of them; its store is the evidence that is kept."""
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_example_is_qualified_on_a_gpu_as_the_table_says(
+    part: int, records_directory: Path
+) -> None:
+    """One run decides on a part of them; its store is the evidence that is kept."""
+    paths = [EXAMPLES / "good" / name for name in GOOD]
+    paths += [EXAMPLES / "broken" / name for name in BROKEN]
     document, wrong = qualified(
-        *(EXAMPLES / "good" / name for name in GOOD),
-        *(EXAMPLES / "broken" / name for name in BROKEN),
+        *paths[part::PARTS],
         arena="h200-decode",
-        store=records_directory / "evidence",
+        store=records_directory / f"evidence-{part}",
         arguments=QUICK,
-        mark="qualify-cuda",
+        mark=f"qualify-cuda-{part}",
     )
-    (records_directory / "qualification.json").write_text(json.dumps(document, indent=1) + "\n")
+    body = json.dumps(document, indent=1) + "\n"
+    (records_directory / f"qualification-{part}.json").write_text(body)
     assert not wrong, "\n".join(wrong)
-    assert not left_behind("qualify-cuda")
+    assert not left_behind(f"qualify-cuda-{part}")
 
 
 def qualified(

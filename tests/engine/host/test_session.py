@@ -16,6 +16,7 @@ from tests.conftest import EXAMPLES
 from cacheon.bundle import open_bundle
 from cacheon.contract.case import Case
 from cacheon.contract.slots import slot
+from cacheon.engine.grader.recruits import Recruits
 from cacheon.engine.grader.session import Lost, Refused, Session
 from cacheon.engine.grader.truth import Truth
 from cacheon.engine.protocol import (
@@ -116,7 +117,8 @@ class PuppetKeeper:
 def opened(keeper: PuppetKeeper) -> Session:
     cases = one_case()
     truth = Truth(SLOT, 3, torch.device("cpu"))
-    return Session(keeper, slot(SLOT), cases, None, (2,), QUICK, truth, True, 0, keeper.start(0))
+    (recruit,) = Recruits(keeper, 1, "", 5).take()
+    return Session(keeper, slot(SLOT), cases, None, (2,), QUICK, truth, True, 0, recruit)
 
 
 def willing(answer: Saying) -> Callable[[AnyCommand], Saying]:

@@ -254,3 +254,17 @@ def test_a_sweep_gives_up_on_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     assert next(waves) == [13]
     ours.close()
     theirs.close()
+
+
+def test_triton_is_known_before_anything_is_forked() -> None:
+    """What it reads all of its own files for stands in every child."""
+    pytest.importorskip("triton")
+    script = (
+        "from cacheon.engine.host import zygote\n"
+        "zygote._import_engine('cuda')\n"
+        "import threading, triton.runtime.cache as cache\n"
+        "assert threading.active_count() == 1\n"
+        "assert cache.triton_key.cache_info().currsize == 1\n"
+    )
+    environment = dict(os.environ, PYTHONPATH=python_path())
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=120, env=environment)

@@ -15,7 +15,8 @@ from tests.engine.host.test_session import LEAVE, SILENCE, UP, Puppet, Saying
 from cacheon.bundle import open_bundle
 from cacheon.contract.case import Case
 from cacheon.contract.slots import slot
-from cacheon.engine.grader.group import Group, Place
+from cacheon.engine.grader.group import Group
+from cacheon.engine.grader.recruits import Recruits
 from cacheon.engine.grader.session import Lost, Refused
 from cacheon.engine.grader.truth import Truth
 from cacheon.engine.ledger import NBYTES, Ledger
@@ -104,8 +105,8 @@ def opened(tmp_path: Path) -> Iterator[Opening]:
     ) -> tuple[Group, Puppets]:
         keeper = Puppets(answer, calls)
         cases, truth = one_case(), Truth(SLOT, 3, torch.device("cpu"))
-        place = Place(ranks, str(tmp_path), 5)
-        group = Group(keeper, slot(SLOT), cases, None, (2,), QUICK, truth, True, place)
+        recruits = Recruits(keeper, ranks, str(tmp_path), 5)
+        group = Group(keeper, slot(SLOT), cases, None, (2,), QUICK, truth, True, recruits)
         groups.append(group)
         keepers.append(keeper)
         return group, keeper
@@ -316,9 +317,9 @@ def test_one_that_cannot_join_is_infrastructure(opened: Opening, tmp_path: Path)
             return number, port
 
     keeper = Deserter(saying(Done(), Done()))
-    truth, place = Truth(SLOT, 3, torch.device("cpu")), Place(2, str(tmp_path), 5)
+    truth, recruits = Truth(SLOT, 3, torch.device("cpu")), Recruits(keeper, 2, str(tmp_path), 5)
     with pytest.raises(InfrastructureError, match="lost before it"):
-        Group(keeper, slot(SLOT), one_case(), None, (2,), QUICK, truth, True, place)
+        Group(keeper, slot(SLOT), one_case(), None, (2,), QUICK, truth, True, recruits)
     assert sorted(worker for worker, _, _ in keeper.ended) == [40, 41]
 
 

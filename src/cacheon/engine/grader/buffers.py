@@ -6,6 +6,7 @@ from typing import NamedTuple
 import torch
 
 from cacheon.contract.case import Case, ConcreteTensor
+from cacheon.engine.grader.bits import all_nan, filled, in_words, same_bits
 from cacheon.engine.grader.layout import nbytes_of
 from cacheon.engine.plan import CallPlan, RingCopy
 from cacheon.engine.slab import GUARD, GUARD_BYTE, POISON_BYTE, Slab, torch_dtype
@@ -50,8 +51,8 @@ class Output:
 
     def guards_intact(self, rows: torch.Tensor) -> torch.Tensor:
         """bool (rows,): no byte outside the output's own cells was written."""
-        front = (rows[:, :GUARD] == GUARD_BYTE).all(dim=1)
-        intact = front & (rows[:, GUARD + self.nbytes :] == GUARD_BYTE).all(dim=1)
+        intact = filled(rows[:, :GUARD], GUARD_BYTE)
+        intact &= filled(rows[:, GUARD + self.nbytes :], GUARD_BYTE)
         if len(self.tensor.shape) == 2 and self.tensor.strides[0] > self.tensor.shape[1]:
             intact &= self._gaps(rows).eq(GUARD_BYTE).flatten(1).all(dim=1)
         return intact
@@ -118,8 +119,9 @@ class CallBuffers:
     def stage_rows(self, bank: Values, picks: torch.Tensor) -> None:
         """Fill every row: row j takes entry picks[j] of the bank, (entries, *shape)."""
         for name, ring in self.staging.items():
-            if ring.is_contiguous() and ring.device == picks.device:
-                torch.index_select(bank[name], 0, picks, out=ring)
+            rows, entries = _as_words(ring), _as_words(bank[name])
+            if rows is not None and entries is not None and ring.device == picks.device:
+                torch.index_select(entries, 0, picks, out=rows)
             else:
                 put(ring, bank[name].index_select(0, picks))
 
@@ -127,16 +129,13 @@ class CallBuffers:
         """bool (inputs + outputs,): everything is as `poison` left it, bit for bit; the log
         is not looked at."""
         same = [
-            (_bits(tensor) == self._poison_of(name, tensor, integers)).all()
+            same_bits(tensor, integers[name].to(tensor.device))
+            if name in integers
+            else all_nan(tensor)
             for name, tensor in self.inputs.items()
         ]
-        same += [(output.region == output.fresh).all() for output in self.outputs.values()]
-        return torch.stack(same)
-
-    def _poison_of(self, name: str, tensor: torch.Tensor, integers: Values) -> torch.Tensor:
-        if name in integers:
-            return _bits(integers[name].to(tensor.device))
-        return nan_of(tensor)
+        same += [same_bits(output.region, output.fresh) for output in self.outputs.values()]
+        return torch.cat(same)
 
     def poison(self, integers: Values) -> None:
         """Poison inputs, outputs and log. Integer inputs get other valid values: an index
@@ -158,11 +157,17 @@ class CallBuffers:
 
     def inputs_unchanged(self, values: Values) -> torch.Tensor:
         """bool (inputs,): bit for bit what the producer copied in."""
-        same = [
-            (_bits(tensor.to(self.home)) == _bits(values[name])).all()
-            for name, tensor in self.inputs.items()
-        ]
-        return torch.stack(same)
+        return torch.cat(
+            [same_bits(tensor.to(self.home), values[name]) for name, tensor in self.inputs.items()]
+        )
+
+
+def _as_words(stacked: torch.Tensor) -> torch.Tensor | None:
+    """int64 (N, words) over N contiguous tensors, of which a GPU moves twice as many in the
+    same time as of two-byte numbers; None where they are no whole words."""
+    if not in_words(stacked) or stacked[0].nbytes % 8:
+        return None
+    return stacked.view(stacked.shape[0], -1).view(torch.int64)
 
 
 def put(target: torch.Tensor, values: torch.Tensor) -> None:
@@ -175,13 +180,3 @@ def put(target: torch.Tensor, values: torch.Tensor) -> None:
 def _taken(tensor: torch.Tensor, home: torch.device) -> torch.Tensor:
     """A copy, on the grader's own device."""
     return tensor.to(home, copy=True)
-
-
-def nan_of(tensor: torch.Tensor) -> torch.Tensor:
-    """The bits of the NaN that poisons a float, as an integer of its width."""
-    return _bits(torch.full((), float("nan"), dtype=tensor.dtype, device=tensor.device))
-
-
-def _bits(tensor: torch.Tensor) -> torch.Tensor:
-    width = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-    return tensor.view(width[tensor.element_size()])

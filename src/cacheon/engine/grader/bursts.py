@@ -173,7 +173,7 @@ class Bursts:
 
         def measure(case: int) -> None:
             self._lay_ready(case)
-            walk.session.keeper.quiet()
+            walk.session.quiet()
             graph = "capture" in walk.tally(case).stages
             found = climbs(walk.session, case, graph)
             walk.probes.add("growth")

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import torch
 
 from cacheon.contract.case import Case
+from cacheon.engine.grader.bits import same_bits
 from cacheon.engine.grader.buffers import Answers, CallBuffers, put
 from cacheon.engine.grader.judging import Judgement
 from cacheon.engine.grader.truth import Values, of_rank
@@ -67,7 +68,7 @@ class Everywhere:
     def outputs_untouched(self) -> bool:
         """Whether every output is as it was when it was poisoned."""
         return all(
-            bool((output.region == output.fresh).all())
+            bool(same_bits(output.region, output.fresh))
             for buffers in self.ranks
             for output in buffers.outputs.values()
         )
@@ -89,7 +90,7 @@ class Everywhere:
             for buffers in self.ranks
         ]
         return all(
-            bool((one.view(torch.uint8) == same.view(torch.uint8)).all())
+            bool(same_bits(one, same))
             for other in others
             for one, same in zip(other, first, strict=True)
         )

@@ -7,12 +7,9 @@ waited for whom. The next case gets a fresh group.
 """
 
 import random
-import secrets
 import select
 import time
 from collections.abc import Sequence
-from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 import torch
@@ -20,7 +17,8 @@ import torch
 from cacheon.contract.case import Case
 from cacheon.contract.slots.model import Slot
 from cacheon.engine.grader.everywhere import Everywhere
-from cacheon.engine.grader.session import Keeper, Lost, Refused, Session
+from cacheon.engine.grader.recruits import Keeper, Recruits
+from cacheon.engine.grader.session import Lost, Refused, Session
 from cacheon.engine.grader.truth import Truth
 from cacheon.engine.grader.waiting import Heard, Parting, missing, parting
 from cacheon.engine.ledger import Called
@@ -47,14 +45,6 @@ _SKEW = (0.0, 0.0, 0.002, 0.005, 0.015)
 """Seconds by which a rank may be told later than the one before it."""
 
 
-class Place(NamedTuple):
-    """Where the ranks of a group meet: a directory of the examination's own."""
-
-    ranks: int
-    directory: str
-    seed: int
-
-
 class Group:
     """Every worker arranged for the same cases. `close` must be called once."""
 
@@ -68,17 +58,17 @@ class Group:
         budget: Budget,
         truth: Truth,
         on_cpu: bool,
-        place: Place,
+        recruits: Recruits,
     ) -> None:
         self.keeper, self.cases, self.budget = keeper, cases, budget
         self.on_cuda = not on_cpu
-        self.random = random.Random(f"{place.seed}:arrival")
+        self.recruits = recruits
+        self.random = random.Random(f"{recruits.seed}:arrival")
         self.sessions: list[Session] = []
         self._captured_calls: dict[int, list[tuple[Called, ...]]] = {}
-        # All are started before any is waited for: a device context takes its time.
-        workers = [keeper.start(rank) for rank in range(place.ranks)]
+        taken = recruits.take()
         try:
-            for rank, worker in enumerate(workers):
+            for rank, recruit in enumerate(taken):
                 self.sessions.append(
                     Session(
                         keeper,
@@ -90,16 +80,16 @@ class Group:
                         truth,
                         on_cpu,
                         rank,
-                        worker,
+                        recruit,
                     )
                 )
-            self._meet(place)
         except BaseException:
             for session in self.sessions:
                 session.close(killed=True)
-            for number, _ in workers[len(self.sessions) + 1 :]:
-                # The one that could not be opened has closed itself.
-                keeper.end(number, False, True)
+            # The one that could not be opened has closed itself.
+            for recruit in taken[len(self.sessions) + 1 :]:
+                recruit.close()
+                keeper.end(recruit.worker, False, True)
             raise
         self.layout = self.sessions[0].layout
         self.eager = [
@@ -112,16 +102,6 @@ class Group:
         ]
         largest = [s.larger for s in self.sessions if s.larger is not None]
         self.larger = Everywhere(largest) if largest else None
-
-    def _meet(self, place: Place) -> None:
-        if place.ranks == 1:
-            return
-        # A new one for each group: what an earlier group left there would be believed.
-        meeting = str(Path(place.directory) / f"meeting-{secrets.token_hex(8)}")
-        for session in self.sessions:
-            session.join(place.ranks, meeting, place.seed)
-        for session in self.sessions:
-            session.joined()
 
     @property
     def ranks(self) -> int:
@@ -140,6 +120,11 @@ class Group:
         if self.on_cuda:
             for rank in range(self.ranks):
                 torch.cuda.synchronize(rank)
+
+    def quiet(self) -> None:
+        """Wait until nothing else of this examination uses the device."""
+        self.recruits.settle()
+        self.keeper.quiet()
 
     # --- commands -------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ import torch
 
 from cacheon.contract.case import Case
 from cacheon.contract.slots.model import Slot
+from cacheon.engine.grader.bits import same_bits
 from cacheon.engine.grader.buffers import Answers, CallBuffers
 from cacheon.engine.grader.compare import Measured, measure
 
@@ -83,7 +84,7 @@ def judge(
     flags = [buffers.inputs_unchanged(last_values)]
     for answers in collected:
         last = answers.rows[rows - 1]
-        flags.append((answers.settled == last).all().reshape(1))
+        flags.append(same_bits(answers.settled, last))
         flags.append(answers.output.guards_intact(answers.rows[:rows]))
         flags.append(answers.output.guards_intact(answers.settled.unsqueeze(0)))
     told = _tell(flags)

@@ -10,7 +10,7 @@ import msgspec
 import torch
 
 from cacheon.engine import driver, processes
-from cacheon.engine.grader.session import Keeper
+from cacheon.engine.grader.recruits import Keeper
 from cacheon.engine.grader.variant import Examiner
 from cacheon.engine.protocol import (
     TRUSTED_FRAME,

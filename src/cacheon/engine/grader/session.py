@@ -1,8 +1,6 @@
 """One worker, its slab, and the ways in which it can be lost."""
 
 import contextlib
-from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import torch
 
@@ -13,9 +11,9 @@ from cacheon.engine.grader.layout import Layout, lay
 from cacheon.engine.grader.memory import (
     MappedDeviceMemory,
     OwnMemory,
-    SharedLedger,
     SharedMemfd,
 )
+from cacheon.engine.grader.recruits import Keeper, Recruit, trusting
 from cacheon.engine.grader.truth import Truth, of_rank
 from cacheon.engine.ledger import Called
 from cacheon.engine.outcome import Stage
@@ -28,13 +26,11 @@ from cacheon.engine.protocol import (
     Ended,
     Garbled,
     InlinePort,
-    JoinGroup,
     MakeSlab,
     ProcessPort,
     Raised,
     Stop,
     TooSlow,
-    Where,
     Wire,
 )
 from cacheon.engine.request import Budget
@@ -44,15 +40,8 @@ from cacheon.records.errors import InfrastructureError
 _ROOM = 4
 """Slabs that must fit into free memory before two orders share a device: each order's own,
 and as much again for what the candidate itself allocates."""
-_COMES_UP = 60.0
-"""Seconds for a worker to make its device context."""
-_MEETS = 60.0
-"""Seconds for a group to come about once all of its ranks were told."""
 _LEAVE = 2.0
 """Seconds for a worker to leave by itself; one whose child holds its socket never seems to."""
-
-
-AnyPort = ProcessPort | InlinePort
 
 
 class Refused(Exception):
@@ -86,33 +75,10 @@ class Lost(Exception):
         self.rank, self.refused, self.apart = rank, refused, apart
 
 
-class Keeper(Protocol):
-    """Who starts and ends workers: the host, over its socket."""
-
-    def start(self, device: int) -> tuple[int, AnyPort]:
-        """A fresh worker's number, and the port to it; on a GPU, the one of that number."""
-        ...
-
-    def locate(self, workers: Sequence[int]) -> tuple[Where | None, ...]:
-        """The line of the candidate that each of these is running, while all of them live."""
-        ...
-
-    def end(self, worker: int, hung: bool, killed: bool) -> Ended:
-        """End a worker: one that `hung` is asked for its line; neither that nor one to be
-        `killed` is waited for."""
-        ...
-
-    def quiet(self) -> None:
-        """Wait until nothing else of this examination uses the device; it stays so until
-        this grader is done with the variant."""
-        ...
-
-
 class Session:
     """A worker arranged for some cases. `close` must be called once, whatever happens.
 
-    `rank`: which of the group's it is; on a GPU, the device too. `worker`: its number and
-    the port to it, as `Keeper.start` gave them."""
+    `rank`: which of the group's it is; on a GPU, the device too."""
 
     def __init__(
         self,
@@ -125,7 +91,7 @@ class Session:
         truth: Truth,
         on_cpu: bool,
         rank: int,
-        worker: tuple[int, AnyPort],
+        recruit: Recruit,
     ) -> None:
         self.keeper, self.cases, self.budget = keeper, cases, budget
         self.rank, self.home = rank, truth.device
@@ -134,8 +100,7 @@ class Session:
         if self.on_cuda and _ROOM * self.layout.nbytes > torch.cuda.mem_get_info()[0]:
             # Two orders side by side would not fit.
             keeper.quiet()
-        self.worker, self.port = worker
-        self._ledger: SharedLedger | None = None
+        self.worker, self.port, self._ledger = recruit.worker, recruit.port, recruit.ledger
         self._memory: SharedMemfd | MappedDeviceMemory | OwnMemory | None = None
         try:
             self._open(on_cpu, apart=slot.kind == "collective")
@@ -148,37 +113,21 @@ class Session:
     def _open(self, on_cpu: bool, *, apart: bool) -> None:
         nbytes = self.layout.nbytes
         port = self.port
-        if isinstance(port, ProcessPort):
-            self._trusting(lambda: port.greeting(_COMES_UP))
         if isinstance(port, ProcessPort) and on_cpu:
             memfd = SharedMemfd(nbytes)
             self._memory = memfd
             command = MakeSlab(nbytes=nbytes, shared=True)
-            reply = self._trusting(lambda: port.ask(command, 60.0, (memfd.descriptor,)))
+            reply = trusting(lambda: port.ask(command, 60.0, (memfd.descriptor,)))
         else:
             starts = self.layout.starts if apart else ()
             command = MakeSlab(nbytes=nbytes, starts=starts)
-            reply = self._trusting(lambda: port.ask(command, 60.0))
+            reply = trusting(lambda: port.ask(command, 60.0))
             if isinstance(port, InlinePort):
                 self._memory = OwnMemory(port.slab())
             else:
                 handles = reply.handles if starts else (reply.handle,)
                 self._memory = MappedDeviceMemory(handles, starts or (0,), nbytes, self.rank)
-        self._trusting(lambda: port.ask(Arrange(plan=self.layout.plan), 60.0))
-
-    def _trusting(self, ask: Callable[[], AnyReply]) -> Done:
-        """An exchange before any candidate is loaded: whatever fails is infrastructure."""
-        try:
-            reply = ask()
-        except (Closed, Garbled, TooSlow) as error:
-            raise InfrastructureError(
-                f"a worker was lost before it loaded a candidate: {error!r}"
-            ) from error
-        if isinstance(reply, Raised):
-            raise InfrastructureError(
-                f"a worker could not be set up: {reply.kind}: {reply.message}"
-            )
-        return reply
+        trusting(lambda: port.ask(Arrange(plan=self.layout.plan), 60.0))
 
     def _place_weights(self, truth: Truth, larger: Case | None) -> None:
         slab = self.slab
@@ -206,20 +155,6 @@ class Session:
         self.larger = None
         if plan.larger is not None and larger is not None:
             self.larger = CallBuffers(self.slab, plan.larger, larger, home)
-
-    def join(self, world: int, meeting: str, skew: int) -> None:
-        """Begin to make this worker a rank; `joined` waits for it: the ranks must all have
-        been told before any of them can answer."""
-        self._ledger = SharedLedger()
-        command = JoinGroup(rank=self.rank, world=world, meeting=meeting, skew=skew)
-        try:
-            self.wire.send(command, (self._ledger.descriptor,))
-        except Closed as error:
-            raise InfrastructureError(f"rank {self.rank} was lost before it joined") from error
-
-    def joined(self) -> None:
-        """Wait until the group is there. Raises InfrastructureError."""
-        self._trusting(lambda: self.wire.receive(_MEETS))
 
     def called(self) -> tuple[Called, ...]:
         """The collectives that this rank has called since its last command."""

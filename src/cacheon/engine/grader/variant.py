@@ -11,27 +11,30 @@ from cacheon.contract.slots import slot as slot_of
 from cacheon.engine.grader.attribution import from_loss
 from cacheon.engine.grader.book import Page
 from cacheon.engine.grader.course import Course
-from cacheon.engine.grader.group import Group, Place
+from cacheon.engine.grader.group import Group
 from cacheon.engine.grader.layout import row_bytes
-from cacheon.engine.grader.session import Keeper, Lost
+from cacheon.engine.grader.recruits import Keeper, Recruits
+from cacheon.engine.grader.session import Lost
 from cacheon.engine.grader.truth import Truth
 from cacheon.engine.grader.walk import Walk, note_refusal
-from cacheon.engine.outcome import ORDERS, Finding, OrderName, VariantOutcome
+from cacheon.engine.outcome import ORDERS, Finding, OrderName, Stage, VariantOutcome
 from cacheon.engine.protocol import Ended
 from cacheon.engine.request import Candidate, Progress, RunSettings, VariantRequest
 from cacheon.engine.verdict import verdict_of
 from cacheon.records.errors import InfrastructureError
 
-_RING_SHARE = 128
+_RING_SHARE = 64
 """Staging and log of one call's ring take about this part of the free memory: the deeper,
-the fewer bursts a soak needs."""
-_SHALLOWEST, _DEEPEST, _DEPTH_ON_CPU = 4, 32, 8
+the fewer bursts a soak needs, and the less often processes take turns on the GPU."""
+_SHALLOWEST, _DEEPEST, _DEPTH_ON_CPU = 4, 64, 8
 _MOST_LEAVING = 2
 """Workers that may be leaving while others work: each still holds its slab."""
 _MOST_OTHERS = 6
 """Cases that are tried one by one as the company in which another goes wrong."""
 _GENERIC = ("CG301", "CG304")
 """Rules that «wrong only beside other cases» explains better than they do."""
+_BEFORE_OTHERS: tuple[Stage, ...] = ("warmup", "eager", "capture")
+"""What the first case of an order goes through before the candidate is called for another."""
 _AFTER_A_HANG = 0.25
 """Share of the deadline that further cases get once one has hung."""
 
@@ -81,11 +84,14 @@ class Examiner:
         if device.type == "cuda":
             self.ring_bytes = torch.cuda.mem_get_info(device)[0] // _RING_SHARE
         self.leaving: list[Leaving] = []
+        self.recruits = self._recruits()
 
     def examine(self) -> VariantOutcome:
         applicable = [i for i, page in enumerate(self.pages) if page.case.applicable]
         # Largest first, as servers capture at start.
         applicable.sort(key=lambda i: -row_bytes(self.pages[i].case))
+        if applicable and self.ring_bytes:
+            self._load_kernels(applicable[-1])
         try:
             for order in self.orders:
                 self._one_order(applicable, order)
@@ -95,16 +101,26 @@ class Examiner:
                 if not self.pages[i].failed:
                     self.pages[i].infrastructure = error.message
         finally:
+            self.recruits.dismiss()
             while self.leaving:
                 self._see_off()
         return self._outcome()
+
+    def _load_kernels(self, smallest: int) -> None:
+        """Draw and answer once for nobody: a GPU loads a kernel when it is first launched,
+        and the workers need their time too."""
+        case = self.pages[smallest].case
+        values = self.truth.values(case, 0, "warm", 0, "any")
+        expected = self.truth.expected(case, 0, values)
+        self.truth.tells(case, expected, expected)
 
     # --- an order -----------------------------------------------------------------------
 
     def _one_order(self, applicable: Sequence[int], order: OrderName) -> None:
         self.gone = set()
         while left := self._company(applicable):
-            trial = self._walk(left, order)
+            more = order != self.orders[-1] or any(page.failed for page in self.pages)
+            trial = self._walk(left, order, more=more)
             if trial.lost is None:
                 self._suspect_infrastructure(left, order)
                 return
@@ -121,14 +137,21 @@ class Examiner:
         order: OrderName,
         pages: list[Page] | None = None,
         candidate: Candidate | None = None,
+        *,
+        more: bool = False,
     ) -> Trial:
-        """The course, once, in a fresh worker."""
+        """The course, once, in a fresh worker. `more`: another walk follows in any case."""
         pages = pages or [self.pages[i] for i in members]
         for page in pages:
             page.restart(order)
         cases = tuple(page.case for page in pages)
         with_larger = self.request.larger if members else None
-        session = self._session(cases, with_larger, tuple(self._depth(page) for page in pages))
+        rows = tuple(self._depth(page) for page in pages)
+        # The control's workers were never there beside one of the candidate's.
+        recruits = self.recruits if candidate is None else self._recruits()
+        session = self._session(cases, with_larger, rows, recruits)
+        if more and self.request.ranks > 1:
+            self.recruits.call()
         walk = Walk(
             session, pages, self.truth, self.settings, order, candidate or self.request.candidate
         )
@@ -153,16 +176,27 @@ class Examiner:
         return Trial(None, Ended())
 
     def _session(
-        self, cases: tuple[Case, ...], larger: Case | None, rows: tuple[int, ...]
+        self,
+        cases: tuple[Case, ...],
+        larger: Case | None,
+        rows: tuple[int, ...],
+        recruits: Recruits,
     ) -> Group:
         """Fresh workers. One that is leaving, with a candidate in it, may have kept an
         earlier attempt from coming up: then it is seen off first."""
         on_cpu = self.settings.device == "cpu"
-        place = Place(self.request.ranks, self.caches, self.settings.seed)
 
         def opened() -> Group:
             return Group(
-                self.keeper, self.slot, cases, larger, rows, self.budget, self.truth, on_cpu, place
+                self.keeper,
+                self.slot,
+                cases,
+                larger,
+                rows,
+                self.budget,
+                self.truth,
+                on_cpu,
+                recruits,
             )
 
         try:
@@ -173,6 +207,9 @@ class Examiner:
             while self.leaving:
                 self._see_off()
             return opened()
+
+    def _recruits(self) -> Recruits:
+        return Recruits(self.keeper, self.request.ranks, self.caches, self.settings.seed)
 
     def _see_off(self) -> None:
         """Close the session that was dismissed first."""
@@ -279,17 +316,29 @@ class Examiner:
         """A case that failed in company, without a line of its own, is tried alone."""
         if len(applicable) < 2:
             return
+        unclear = []
         for i in applicable:
             page = self.pages[i]
-            if not page.failed or not page.comparable:
-                continue
+            if page.failed and page.comparable:
+                if self._was_alone_so_far(i, applicable):
+                    page.company = "alone"
+                else:
+                    unclear.append(i)
+        for i in unclear:
+            page = self.pages[i]
             order = page.findings[0].order or self.orders[0]
             single = Page(page.case, self.request.ranks)
-            trial = self._walk([i], order, [single])
+            trial = self._walk([i], order, [single], more=i != unclear[-1])
             alone = trial.lost is not None or single.failed
             page.company = "alone" if alone else "company"
             if not alone:
                 self._find_the_other(i, [j for j in applicable if j != i], order)
+
+    def _was_alone_so_far(self, i: int, applicable: Sequence[int]) -> bool:
+        """Whether a case failed before the candidate was called for any other."""
+        finding = self.pages[i].findings[0]
+        first = applicable[-1] if finding.order == "ascending" else applicable[0]
+        return i == first and finding.stage in _BEFORE_OTHERS
 
     def _find_the_other(self, i: int, others: Sequence[int], order: OrderName) -> None:
         """Say beside which other case a case goes wrong that is right by itself."""

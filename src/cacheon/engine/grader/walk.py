@@ -8,6 +8,7 @@ import torch
 
 from cacheon.contract.slots import slot as slot_of
 from cacheon.engine.grader.attribution import Evidence, from_judgement, from_refusal
+from cacheon.engine.grader.bits import same_bits
 from cacheon.engine.grader.book import Page, Tally
 from cacheon.engine.grader.buffers import Answers, put
 from cacheon.engine.grader.contributions import Mistake, mistake
@@ -229,8 +230,7 @@ class Walk:
             for layer in range(LAYERS):
                 for name, values in of_rank(one, self.truth.weights(one, layer), rank).items():
                     shown = self.session.weight(rank, name, one.tensor(name).shape, layer)
-                    same = shown.view(torch.uint8).to(values.device) == values.view(torch.uint8)
-                    flags.append(same.all().reshape(1))
+                    flags.append(same_bits(shown.to(values.device), values))
                     names.append(("CG202", f"weight {name} of layer {layer} is not what it was"))
             for where, idle in zip(("A", "A'"), self.idle, strict=False):
                 buffers = idle.ranks[rank]

@@ -88,10 +88,8 @@ class Examination(Staff):
         traceback: TracebackType | None,
     ) -> None:
         try:
-            self._dismiss_graders()
-            self._drop_graders()
-        finally:
             self._shut()
+        finally:
             processes.set_dumpable(self._was_dumpable)
 
     def facts(self) -> DeviceFacts:

@@ -271,6 +271,11 @@ class Supervisor:
     def close(self) -> None:
         """End every child and the zygote itself."""
         known = list(self.children)
+        for pid in known:
+            # All at once: a device context takes its time to go. None is reaped before its
+            # sweep, so that no number is somebody else's yet.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
         try:
             for pid in known:
                 with contextlib.suppress(InfrastructureError):

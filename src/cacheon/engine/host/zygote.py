@@ -18,6 +18,7 @@ import shutil
 import signal
 import socket
 import sys
+import threading
 import time
 
 from cacheon.engine import processes
@@ -221,10 +222,24 @@ def _import_engine(device: str) -> tuple[str, ...]:
     os.environ.pop("PYTORCH_CUDA_ALLOC_CONF", None)
     os.environ.pop("PYTORCH_ALLOC_CONF", None)
     missing = tuple(n for n in ("torch", "triton") if importlib.util.find_spec(n) is None)
+    hashing = threading.Thread(target=_know_triton)
+    if device == "cuda" and "triton" not in missing:
+        hashing.start()
     if "torch" not in missing:
         importlib.import_module("torch")
+    if hashing.ident is not None:
+        # Nothing is forked beside another thread.
+        hashing.join()
     _freeze()
     return missing
+
+
+def _know_triton() -> None:
+    """Triton reads all of its own files before it compiles anything, for most of a second:
+    once for every worker, while torch is imported. A version that does so elsewhere takes
+    its time in each of them."""
+    with contextlib.suppress(Exception):
+        importlib.import_module("triton.runtime.cache").triton_key()
 
 
 @functools.cache

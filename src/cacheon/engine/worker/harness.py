@@ -67,6 +67,8 @@ class Harness:
         self._prepare: Entry | None = None
         self._prepared: dict[int, object] = {}
         self.compilers = Compilers()
+        self.memfd = -1
+        """Of the slab, set before the command that makes it; -1 where nobody shares it."""
         self.ledger: Ledger | None = None
         """Set before the command that makes this worker a rank of a group."""
         self._ranks: Ranks | None = None
@@ -96,7 +98,7 @@ class Harness:
                     made = self.backend.make_pieces(command.nbytes, command.starts)
                     self._slab, handles = made
                     return Done(handles=handles)
-                self._slab, handle = self.backend.make_slab(command.nbytes)
+                self._slab, handle = self.backend.make_slab(command.nbytes, self.memfd)
                 return Done(handle=handle)
             case Arrange():
                 self._plan = command.plan
@@ -192,7 +194,7 @@ class Harness:
 
         if self.ledger is None:
             raise Unready("a rank has no ledger")
-        self._ranks = Ranks(command, self.ledger, self.slab.device)
+        self._ranks = Ranks(command, self.ledger, self.backend.device)
         self.backend.join(command.rank, command.skew, self.ledger)
 
     def _load(self, command: Load) -> None:

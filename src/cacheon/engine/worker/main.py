@@ -41,10 +41,9 @@ def run(sock: socket.socket, on_cpu: bool, device: int) -> int:
     sys.dont_write_bytecode = True
     torch.set_num_threads(max(1, min(4, (os.cpu_count() or 1) // 2)))
     wire: Wire[AnyReply, AnyCommand] = Wire(sock, AnyCommand, limit=TRUSTED_FRAME)
-    harness = None
     if not on_cpu:
         torch.cuda.set_device(device)
-        harness = Harness(choose(on_cpu=False))
+    harness = Harness(choose(on_cpu=on_cpu))
     try:
         # Whoever looks at the socket sees that this worker is up, and allocates no more.
         wire.send(Done())
@@ -55,10 +54,8 @@ def run(sock: socket.socket, on_cpu: bool, device: int) -> int:
             processes.set_dumpable(True)
             if isinstance(command, Stop):
                 return 0
-            if harness is None:
-                shared = isinstance(command, MakeSlab) and command.shared
-                descriptor = wire.descriptor() if shared else -1
-                harness = Harness(choose(on_cpu=True, descriptor=descriptor))
+            if isinstance(command, MakeSlab) and command.shared:
+                harness.memfd = wire.descriptor()
             if isinstance(command, JoinGroup):
                 harness.ledger = Ledger(wire.descriptor())
             wire.send(harness.handle(command))

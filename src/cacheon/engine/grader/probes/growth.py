@@ -1,10 +1,11 @@
 """Does device memory climb over eager calls, replays, or captures that are thrown away?
 
-The driver's count is read while nothing else allocates. One step up may be an allocator
-that settles; two in a row, each over as many repetitions, are a slope.
+The driver's count is read while nothing else of ours allocates. One step up may be an
+allocator that settles, or somebody else's on this GPU; three in a row, each over as many
+repetitions and none much smaller than another, are a slope.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -14,6 +15,7 @@ from cacheon.engine.outcome import Stage
 from cacheon.engine.protocol import AnyCommand, Call, Disturb, Recapture, Replay
 
 _CALLS, _CAPTURES = 256, 6
+_STEPS = 3
 _SETTLING = 4
 """The first repetitions may still fill caches; this share of them is not measured."""
 
@@ -49,13 +51,20 @@ def climbs(session: Group, case: int, graph: bool) -> list[Climb]:
             session.ask(Disturb(step="collect"), stage, case)
             return _in_use(session.ranks)
 
-        settled = repeat(max(1, times // _SETTLING))
-        first = repeat(times) - settled
-        if first > 0:
-            second = repeat(times) - settled - first
-            if second > 0:
-                found.append(Climb(stage, what, times, second))
+        before = repeat(max(1, times // _SETTLING))
+        steps: list[int] = []
+        while len(steps) < _STEPS and _is_slope(steps):
+            now = repeat(times)
+            steps.append(now - before)
+            before = now
+        if _is_slope(steps):
+            found.append(Climb(stage, what, times, steps[-1]))
     return found
+
+
+def _is_slope(steps: Sequence[int]) -> bool:
+    """Whether every step goes up, and by at least half of what the greatest does."""
+    return all(step > 0 and 2 * step >= max(steps) for step in steps)
 
 
 def _in_use(devices: int) -> int:

@@ -3,13 +3,12 @@
 from cacheon.engine.worker.backends.port import Backend
 
 
-def choose(*, on_cpu: bool, descriptor: int = -1) -> Backend:
-    """The backend of this process. On a CPU, `descriptor` is the memfd to map, -1 where
-    nobody else shares the slab."""
+def choose(*, on_cpu: bool) -> Backend:
+    """The backend of this process."""
     if on_cpu:
         from cacheon.engine.worker.backends.rehearsal import Rehearsal
 
-        return Rehearsal(descriptor)
+        return Rehearsal()
     from cacheon.engine.worker.backends.cuda import Cuda
 
     return Cuda()

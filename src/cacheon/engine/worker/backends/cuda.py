@@ -41,6 +41,7 @@ class Cuda:
     def __init__(self) -> None:
         torch.cuda.init()
         torch.zeros(1, device="cuda")
+        self.device = torch.device("cuda", torch.cuda.current_device())
         # torch's own streams do not synchronize with the legacy default stream.
         self._warm = torch.cuda.Stream()
         self._eager = torch.cuda.Stream()
@@ -53,10 +54,41 @@ class Cuda:
         self._delays: random.Random | None = None
         self._ledger: Ledger | None = None
         self.waits = Waits()
+        self._load_kernels()
+        # A candidate begins with an allocator that holds nothing.
+        torch.cuda.empty_cache()
 
-    def make_slab(self, nbytes: int) -> tuple[Slab, bytes]:
+    def _load_kernels(self) -> None:
+        """Run once whatever a sandwich, a capture and a replay of ours are made of: a kernel
+        is loaded when it is first launched, and a worker is started before it is needed."""
+        words = torch.zeros(2, 2, dtype=torch.int64, device="cuda")
+        row, counter, index = (torch.zeros_like(words[:1]), *words.new_zeros(2, 1))
+
+        def sandwich() -> None:
+            torch.remainder(counter, 2, out=index)
+            torch.cuda._sleep(1)
+            torch.index_select(words, 0, index, out=row)
+            words.index_copy_(0, index, row)
+            row.copy_(words[:1])
+            counter.add_(1)
+
+        graph = torch.cuda.CUDAGraph(keep_graph=True)
+        torch.cuda.synchronize()
+        with torch.cuda.stream(self._capture):
+            sandwich()
+            pool = torch.cuda.graph_pool_handle()
+            graph.capture_begin(pool=pool, capture_error_mode="thread_local")
+            sandwich()
+            graph.capture_end()
+            look_into(graph.raw_cuda_graph())
+            graph.instantiate()
+            graph.replay()
+        torch.cuda.synchronize()
+        graph.reset()
+
+    def make_slab(self, nbytes: int, memfd: int) -> tuple[Slab, bytes]:
         address = driver.allocate(nbytes)
-        slab = Slab(address, nbytes, torch.device("cuda", torch.cuda.current_device()))
+        slab = Slab(address, nbytes, self.device)
         return slab, driver.share(address)
 
     def make_pieces(self, nbytes: int, starts: Sequence[int]) -> tuple[Slab, tuple[bytes, ...]]:
@@ -65,8 +97,7 @@ class Cuda:
             driver.allocate(-(-(end - start) // _BLOCK) * _BLOCK)
             for start, end in zip(starts, ends, strict=True)
         ]
-        device = torch.device("cuda", torch.cuda.current_device())
-        slab = Slab.of_pieces(starts, addresses, nbytes, device)
+        slab = Slab.of_pieces(starts, addresses, nbytes, self.device)
         return slab, tuple(driver.share(address) for address in addresses)
 
     def arrange(self, slab: Slab, counter: int) -> None:

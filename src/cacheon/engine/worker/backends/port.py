@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+import torch
+
 from cacheon.engine.ledger import Ledger
 from cacheon.engine.plan import CallPlan
 from cacheon.engine.slab import Slab
@@ -44,11 +46,13 @@ class Backend(Protocol):
     """One device's way of running, capturing and replaying an entry."""
 
     name: str
+    device: torch.device
     waits: "Waits"
     """Lines of the candidate that waited for the device in the last warm-up."""
 
-    def make_slab(self, nbytes: int) -> tuple[Slab, bytes]:
-        """The slab, and the handle by which another process maps it."""
+    def make_slab(self, nbytes: int, memfd: int) -> tuple[Slab, bytes]:
+        """The slab, and the handle by which another process maps it. On a CPU it lies in
+        `memfd`; -1 asks for memory that nobody else maps."""
         ...
 
     def make_pieces(self, nbytes: int, starts: Sequence[int]) -> tuple[Slab, tuple[bytes, ...]]:

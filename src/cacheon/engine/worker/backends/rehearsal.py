@@ -49,8 +49,8 @@ class Tape(NamedTuple):
 class Rehearsal:
     name = "rehearsal"
 
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
+    def __init__(self) -> None:
+        self.device = torch.device("cpu")
         self._recording = False
         self._tapes: dict[int, list[Tape]] = {}
         self._siblings: list[list[Tape]] = []
@@ -62,15 +62,14 @@ class Rehearsal:
         self._answers = answering_cuda(lambda: self._recording)
         self._answers.__enter__()
 
-    def make_slab(self, nbytes: int) -> tuple[Slab, bytes]:
-        # -1 asks for anonymous memory: nobody shares an inline harness's slab.
-        self._mapping = mmap.mmap(self._descriptor, nbytes)
+    def make_slab(self, nbytes: int, memfd: int) -> tuple[Slab, bytes]:
+        self._mapping = mmap.mmap(memfd, nbytes)
         address = torch.frombuffer(self._mapping, dtype=torch.uint8).data_ptr()
-        return Slab(address, nbytes, torch.device("cpu")), b""
+        return Slab(address, nbytes, self.device), b""
 
     def make_pieces(self, nbytes: int, starts: Sequence[int]) -> tuple[Slab, tuple[bytes, ...]]:
         # Nobody exports a CPU's memory: one mapping does.
-        return self.make_slab(nbytes)[0], ()
+        return self.make_slab(nbytes, -1)[0], ()
 
     def arrange(self, slab: Slab, counter: int) -> None:
         self._slab = slab
