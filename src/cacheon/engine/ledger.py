@@ -7,12 +7,17 @@ than was called fails, or hangs, as before.
 """
 
 import mmap
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 NBYTES = 1 << 16
 _COUNT = 8
 """Bytes of the number of entries, at the beginning."""
 _ENTRY = 128
+MORE = " more"
+"""How the last entry that is read ends where there was no room for all."""
 _CALL = 4
 """Bytes of an entry that hold which call of the entry it was."""
 _MOST = (NBYTES - _ENTRY) // _ENTRY
@@ -32,15 +37,29 @@ class Ledger:
     def __init__(self, descriptor: int) -> None:
         self._page = mmap.mmap(descriptor, NBYTES)
         self._call = 0
+        self._within = threading.local()
 
     def clear(self) -> None:
-        """A new command begins."""
+        """A new command begins, or is about to."""
         self._call = 0
         self._page[:_COUNT] = bytes(_COUNT)
 
     def next_call(self) -> None:
         """The entry has returned, and what follows belongs to its next call."""
         self._call += 1
+
+    @contextmanager
+    def noting(self, what: str) -> Iterator[None]:
+        """A collective begins, and ends with the block. What this thread calls within is
+        how it is done, and is not noted again."""
+        outer = getattr(self._within, "one", False)
+        if not outer:
+            self.add(what)
+        self._within.one = True
+        try:
+            yield
+        finally:
+            self._within.one = outer
 
     def add(self, what: str) -> None:
         count = int.from_bytes(self._page[:_COUNT], "little")
@@ -52,8 +71,10 @@ class Ledger:
         self._page[:_COUNT] = (count + 1).to_bytes(_COUNT, "little")
 
     def read(self) -> tuple[Called, ...]:
-        """What was called, as far as there is room for it."""
-        count = min(int.from_bytes(self._page[:_COUNT], "little"), _MOST)
+        """What was called, as far as there is room for it; the last entry says of how many
+        more there was none."""
+        total = int.from_bytes(self._page[:_COUNT], "little")
+        count = min(total, _MOST)
         entries = []
         for index in range(count):
             start = (1 + index) * _ENTRY
@@ -61,6 +82,8 @@ class Ledger:
             body = self._page[start + _CALL : start + _ENTRY].rstrip(b"\0")
             text = "".join(c if c.isprintable() else "?" for c in body.decode("ascii", "replace"))
             entries.append(Called(call, text))
+        if total > count:
+            entries.append(Called(entries[-1].call, f"{total - count}{MORE}"))
         return tuple(entries)
 
     def close(self) -> None:

@@ -59,7 +59,8 @@ class CaseRow(Record):
     `max_abs` and `max_relative` are `float.hex()` strings of the worst compared answer.
     `company`: `alone` where the case fails by itself too, `company` where only beside
     others, empty where that was not tried. `hints`: lines that wait for the device in eager
-    calls, where no capture was made. `nodes`: graph nodes by kind, where counted.
+    calls, where no capture was made, and for other ranks in a barrier that a capture leaves
+    out. `nodes`: graph nodes by kind, where counted.
     `orders` is as far as every rank came; of a group, `ranks` is how far each did, and `rank`
     the one that is to blame, where one is."""
 

@@ -5,6 +5,7 @@ messages below. What a worker says after it has loaded a candidate is data: ever
 and every container has a limit, and nothing is ever unpickled.
 """
 
+import contextlib
 import os
 import select
 import socket
@@ -145,13 +146,13 @@ class Where(Record):
 
 
 class Done(Reply, tag="done"):
-    """`handle`: the slab's CUDA IPC handle, 64 bytes; `handles`: one an allocation, where
-    the slab is made of several. `returned`: the entry returned
-    something. `nodes`: what the entry's calls added to the graph, one count a call, -1
-    where it was not counted. `kinds`: nodes of the whole graph by kind, empty where they
-    were not looked into. `suspicious`: what those nodes touch that a graph must not.
-    `steps`: recorded steps, in rehearsal. `compiled`: compilers that ran during it.
-    `waits`: lines of the candidate that waited for the device in a warm-up."""
+    """`handle`: the slab's CUDA IPC handle, 64 bytes; `handles`: one an allocation, where the slab
+    is made of several. `returned`: the entry returned something. `nodes`: what the entry's calls
+    added to the graph, one count a call, -1 where it was not counted. `kinds`: nodes of the whole
+    graph by kind, empty where they were not looked into. `suspicious`: what those nodes touch that
+    a graph must not. `steps`: recorded steps, in rehearsal. `compiled`: compilers that ran during
+    it. `waits`: lines of the candidate that waited for the device in a warm-up; for other ranks, in
+    a barrier, in an eager call."""
 
     handle: Annotated[bytes, msgspec.Meta(max_length=64)] = b""
     handles: Annotated[
@@ -348,14 +349,15 @@ class Wire(Generic[Out, In]):
                     raise Garbled(f"a frame of {end - 4} bytes")
                 body, self._pending = self._pending[4:end], self._pending[end:]
                 return self._decode(body)
-            self._wait(deadline)
-            try:
-                chunk = self._read()
-            except OSError as error:
-                raise Closed(str(error)) from error
-            if not chunk:
-                raise Closed("end of stream")
-            self._pending += chunk
+            self._hear(deadline)
+
+    def expect_silence(self) -> None:
+        """Raises `Garbled` where somebody has spoken before being asked: it would be taken for
+        the answer to what is asked next. `Closed` where nobody is there."""
+        with contextlib.suppress(TooSlow):
+            self._hear(time.monotonic())
+        if self._pending:
+            raise Garbled("it speaks without being asked")
 
     @property
     def holds_frame(self) -> bool:
@@ -368,6 +370,21 @@ class Wire(Generic[Out, In]):
         """Bytes of the next frame's body; -1 before they are known."""
         return int.from_bytes(self._pending[:4], "big") if len(self._pending) >= 4 else -1
 
+    def _hear(self, deadline: float | None) -> None:
+        """More of what is said. Raises `TooSlow` or `Closed`."""
+        poll = select.poll()
+        poll.register(self.sock, select.POLLIN)
+        left = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
+        if not poll.poll(left):
+            raise TooSlow
+        try:
+            chunk = self._read()
+        except OSError as error:
+            raise Closed(str(error)) from error
+        if not chunk:
+            raise Closed("end of stream")
+        self._pending += chunk
+
     def _read(self) -> bytes:
         if not self._passing:
             return self.sock.recv(1 << 16)
@@ -377,13 +394,6 @@ class Wire(Generic[Out, In]):
             os.set_inheritable(descriptor, False)
         self._descriptors += descriptors
         return chunk
-
-    def _wait(self, deadline: float | None) -> None:
-        poll = select.poll()
-        poll.register(self.sock, select.POLLIN)
-        left = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
-        if not poll.poll(left):
-            raise TooSlow
 
     def _decode(self, body: bytes) -> In:
         try:
@@ -424,6 +434,7 @@ class ProcessPort:
     def ask(
         self, command: AnyCommand, seconds: float, descriptors: tuple[int, ...] = ()
     ) -> AnyReply:
+        self.wire.expect_silence()
         self.wire.send(command, descriptors)
         return self.wire.receive(seconds)
 

@@ -372,3 +372,37 @@ def test_a_worker_cannot_fill_the_graders_table_with_descriptors(
     assert len(open_descriptors()) <= len(before)
     with pytest.raises(Garbled):
         port.wire.descriptor()
+
+
+# --- unasked -------------------------------------------------------------------------------------
+
+
+DONE = framed(msgspec.msgpack.encode(Done()))
+
+
+def test_an_answer_is_asked_for(ends: tuple[socket.socket, ProcessPort]) -> None:
+    theirs, port = ends
+    port.wire.expect_silence()
+    theirs.sendall(DONE)
+    with pytest.raises(Garbled, match="without being asked"):
+        port.ask(Stop(), 1.0)
+
+
+@pytest.mark.parametrize("more", [DONE, DONE[:1], DONE[:6]])
+def test_what_came_with_an_answer_is_no_answer_to_the_next(
+    ends: tuple[socket.socket, ProcessPort], more: bytes
+) -> None:
+    theirs, port = ends
+    theirs.sendall(DONE + more)
+    assert port.wire.receive(1.0) == Done()
+    with pytest.raises(Garbled, match="without being asked"):
+        port.ask(Stop(), 1.0)
+    with pytest.raises(BlockingIOError):
+        theirs.recv(1, socket.MSG_DONTWAIT)
+
+
+def test_an_end_that_left_in_silence_is_closed(ends: tuple[socket.socket, ProcessPort]) -> None:
+    theirs, port = ends
+    theirs.close()
+    with pytest.raises(Closed):
+        port.wire.expect_silence()

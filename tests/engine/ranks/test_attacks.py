@@ -56,3 +56,15 @@ def test_a_line_of_another_rank_is_said_to_be_one(seen: dict[str, dict[str, Any]
         finding = row["findings"][0]
         assert finding["place"]["line"] == 11
         assert finding["message"].endswith("the line is where rank 0 waits")
+
+
+def test_a_barrier_that_capture_leaves_out_is_hinted_at(seen: dict[str, dict[str, Any]]) -> None:
+    """The answers are right either way, and nothing failed."""
+    bundle = seen["barrier_only_eagerly"]
+    for row in rows(bundle):
+        assert row["status"] == "ok"
+        assert row["hints"] == [
+            "kernels/all_reduce.py:10 `dist.barrier(group)`: an eager call waits on the host in "
+            "a barrier here, which the capture leaves out"
+        ]
+    assert not any(row["hints"] for row in rows(seen["partners_swapped"]))

@@ -24,7 +24,7 @@ SETTLES = 64
 NEEDS_CUDA = [name for name in GOOD if EXPECTED[name]["cpu"]["verdict"] == "needs-cuda"]
 SAYS = {
     "one_rank_skips": "rank 0 calls all_reduce float32 *x*, rank 1 calls nothing",
-    "ranks_out_of_order": "rank 0 calls all_reduce float32 1, rank 1 calls all_reduce",
+    "ranks_out_of_order": "rank 0 calls all_reduce max float32 1, rank 1 calls all_reduce float32",
     "rank_leaves": "the process of rank 1 left with status 3",
     "rank_raises": "only rank 1: ValueError: rank 1 takes no rows",
     "rank_hangs": "rank 1 has not answered and called no collective",

@@ -1,9 +1,12 @@
 """A group over ranks that say what the test wants them to say."""
 
+import os
+import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 import torch
 from tests.conftest import EXAMPLES
@@ -16,7 +19,7 @@ from cacheon.engine.grader.group import Group
 from cacheon.engine.grader.recruits import Recruits
 from cacheon.engine.grader.session import Lost, Refused
 from cacheon.engine.grader.truth import Truth
-from cacheon.engine.ledger import Ledger
+from cacheon.engine.ledger import NBYTES, Ledger
 from cacheon.engine.protocol import (
     AnyCommand,
     Arrange,
@@ -51,24 +54,27 @@ def one_case() -> tuple[Case, ...]:
 
 
 class Puppets:
-    """Starts a puppet a rank; each writes what it is told into its ledger."""
+    """Starts a puppet a rank; each writes what it is told into its ledger, at any command."""
 
     def __init__(self, answer: Answering, calls: dict[int, list[str]] | None = None) -> None:
         self.answer, self.calls = answer, calls or {}
         self.puppets: list[Puppet] = []
         self.ended: list[tuple[int, bool, bool]] = []
         self.located: list[Sequence[int]] = []
+        self.ledgers: dict[int, Ledger] = {}
 
     def start(self, device: int) -> tuple[int, ProcessPort]:
         def answer(command: AnyCommand, rank: int = device) -> Saying:
             puppet = self.puppets[rank]
             if isinstance(command, JoinGroup):
-                ledger = Ledger(puppet.wire.descriptor())
-                for what in self.calls.get(rank, []):
-                    ledger.add(what)
-                ledger.close()
+                descriptor = puppet.wire.descriptor()
+                self.ledgers[rank] = Ledger(descriptor)
+                os.close(descriptor)
             if isinstance(command, MakeSlab | Arrange | JoinGroup):
                 return Done()
+            self.ledgers[rank].clear()
+            for what in self.calls.get(rank, []):
+                self.ledgers[rank].add(what)
             return self.answer(rank, command)
 
         self.puppets.append(Puppet(answer, UP))
@@ -92,6 +98,7 @@ Opening = Callable[..., tuple[Group, Puppets]]
 @pytest.fixture
 def opened(tmp_path: Path) -> Iterator[Opening]:
     groups: list[Group] = []
+    keepers: list[Puppets] = []
 
     def opening(
         answer: Answering, calls: dict[int, list[str]] | None = None, ranks: int = 2
@@ -101,12 +108,16 @@ def opened(tmp_path: Path) -> Iterator[Opening]:
         recruits = Recruits(keeper, ranks, str(tmp_path), 5)
         group = Group(keeper, slot(SLOT), cases, None, (2,), QUICK, truth, True, recruits)
         groups.append(group)
+        keepers.append(keeper)
         return group, keeper
 
     yield opening
     for group in groups:
         for session in group.sessions:
             session.wire.close()
+    for keeper in keepers:
+        for ledger in keeper.ledgers.values():
+            ledger.close()
 
 
 def saying(*answers: Saying) -> Answering:
@@ -133,6 +144,17 @@ def test_ranks_that_refuse_alike_are_in_step(opened: Opening) -> None:
     with pytest.raises(Refused) as caught:
         group.ask(CALL, "eager", 0)
     assert caught.value.rank == -1
+
+
+def test_ranks_that_refuse_alike_after_different_collectives_are_not(opened: Opening) -> None:
+    """What one began and another did not would be met by what the next step begins."""
+    refusal = Raised(kind="ValueError", message="no", where=HERE)
+    group, _ = opened(saying(refusal, refusal), {0: ["all_reduce float32 4"]})
+    with pytest.raises(Lost) as caught:
+        group.ask(CALL, "eager", 0)
+    assert (caught.value.how, caught.value.rank) == ("parted", -1)
+    assert caught.value.refused is not None
+    assert (caught.value.refused.reply, caught.value.refused.rank) == (refusal, -1)
 
 
 @pytest.mark.parametrize(
@@ -299,3 +321,127 @@ def test_one_that_cannot_join_is_infrastructure(opened: Opening, tmp_path: Path)
     with pytest.raises(InfrastructureError, match="lost before it"):
         Group(keeper, slot(SLOT), one_case(), None, (2,), QUICK, truth, True, recruits)
     assert sorted(worker for worker, _, _ in keeper.ended) == [40, 41]
+
+
+# --- ranks that attack ---------------------------------------------------------------------------
+
+
+def frames(*replies: Done | Raised) -> bytes:
+    """Several answers in one piece."""
+    bodies = [msgspec.msgpack.encode(each) for each in replies]
+    return b"".join(len(body).to_bytes(4, "big") + body for body in bodies)
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_second_answer_is_no_answer_to_the_next_command(opened: Opening, rank: int) -> None:
+    """It would be right whatever the next command finds."""
+    twice = frames(Done(returned=True), Done(returned=True))
+    group, keeper = opened(saying(*((Done(), twice) if rank else (twice, Done()))))
+    group.ask(CALL, "eager", 0)
+    started = time.monotonic()
+    with pytest.raises(Lost) as caught:
+        group.ask(CAPTURE, "capture", 0)
+    assert (caught.value.how, caught.value.rank) == ("garbled", rank)
+    assert "it speaks without being asked" in caught.value.detail
+    # The other was told, and has answered or will: nobody waits out the deadline for it.
+    assert time.monotonic() - started < QUICK.command
+    assert not any(isinstance(each, Capture) for each in keeper.puppets[rank].heard)
+
+
+def test_a_word_between_two_commands_is_no_answer(opened: Opening) -> None:
+    group, keeper = opened(saying(Done(), Done()))
+    group.ask(CALL, "eager", 0)
+    keeper.puppets[1].wire.sock.sendall(frames(Done()))
+    with pytest.raises(Lost) as caught:
+        group.ask(CAPTURE, "capture", 0)
+    assert (caught.value.how, caught.value.rank) == ("garbled", 1)
+
+
+@pytest.mark.parametrize("part", [1, 3, 5])
+def test_the_beginning_of_a_second_answer_is_one_too(opened: Opening, part: int) -> None:
+    group, _ = opened(saying(frames(Done()) + frames(Done())[:part], Done()))
+    group.ask(CALL, "eager", 0)
+    with pytest.raises(Lost) as caught:
+        group.ask(CALL, "eager", 0)
+    assert (caught.value.how, caught.value.rank) == ("garbled", 0)
+
+
+def test_a_flood_of_answers_ends_at_once(opened: Opening) -> None:
+    group, _ = opened(saying(Done(), frames(*[Done()] * 1000)))
+    started = time.monotonic()
+    group.ask(CALL, "eager", 0)
+    with pytest.raises(Lost) as caught:
+        group.ask(CALL, "eager", 0)
+    assert (caught.value.how, caught.value.rank) == ("garbled", 1)
+    assert time.monotonic() - started < 2 * QUICK.command
+
+
+def leaving_after(opened: Opening, other: Saying, called: dict[int, list[str]]) -> Group:
+    """Rank 1 answers the first command and is gone before the second, to which rank 0 says
+    this."""
+    group, keeper = opened(lambda rank, command: Done(), called)
+    group.ask(CALL, "eager", 0)
+    keeper.puppets[1].wire.sock.shutdown(socket.SHUT_RDWR)
+    keeper.puppets[0].answer = lambda command: other
+    return group
+
+
+def test_nobody_waits_for_the_peers_of_a_rank_that_left_before(opened: Opening) -> None:
+    group = leaving_after(opened, SILENCE, {})
+    group.budget = Budget(command=60.0, compile=60.0)
+    started = time.monotonic()
+    with pytest.raises(Lost) as caught:
+        group.ask(CALL, "eager", 0)
+    assert (caught.value.how, caught.value.rank) == ("died", 1)
+    assert time.monotonic() - started < 10
+
+
+def test_a_rank_that_left_before_called_nothing_in_this_command(opened: Opening) -> None:
+    """What its ledger held of another case's call is no collective that killed it."""
+    called = {0: ["all_reduce float32 4"], 1: ["all_reduce float32 4"]}
+    group = leaving_after(opened, SILENCE, called)
+    called[0][0] = "all_reduce float32 9"
+    with pytest.raises(Lost) as caught:
+        group.ask(CALL, "eager", 0)
+    assert (caught.value.how, caught.value.rank, caught.value.apart) == ("died", 1, False)
+
+
+def test_a_late_answer_does_not_unsay_a_hang(opened: Opening) -> None:
+    def answer(rank: int, command: AnyCommand) -> Saying:
+        if rank == 1:
+            time.sleep(QUICK.command + 0.3)
+        return Done()
+
+    group, keeper = opened(answer)
+    with pytest.raises(Lost) as caught:
+        group.ask(CALL, "eager", 0)
+    assert (caught.value.how, caught.value.rank) == ("hung", 1)
+    time.sleep(0.5)
+    group.close(caught.value)
+    assert {killed for _, _, killed in keeper.ended} == {True}
+
+
+@pytest.mark.parametrize("byte", [b"\xff", b"\x01", b"x", b" "])
+@pytest.mark.parametrize("other", [Done(), SILENCE, LEAVE, Raised(kind="E", message="no")])
+def test_a_ledger_of_garbage_helps_nobody(opened: Opening, byte: bytes, other: Saying) -> None:
+    """Nor does it hurt the grader: what the ranks said is understood as before."""
+
+    def answer(rank: int, command: AnyCommand) -> Saying:
+        if rank == 1:
+            keeper.ledgers[1]._page[:] = byte * NBYTES
+        return other if rank else Done()
+
+    group, keeper = opened(answer, {0: ["all_reduce float32 4"]})
+    with pytest.raises(Lost) as caught:
+        group.ask(CALL, "eager", 0)
+    assert caught.value.how in ("parted", "hung", "died")
+    assert caught.value.detail.isprintable()
+
+
+def test_a_forged_ledger_passes_no_rank_that_stays_away(opened: Opening) -> None:
+    """Rank 1 says that it calls what the others call, and waits for ever."""
+    same = {0: ["all_reduce float32 4"], 1: ["all_reduce float32 4"]}
+    group, _ = opened(saying(Done(), SILENCE), same)
+    with pytest.raises(Lost) as caught:
+        group.ask(CALL, "eager", 0)
+    assert (caught.value.how, caught.value.rank) == ("hung", 1)

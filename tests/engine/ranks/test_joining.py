@@ -159,3 +159,174 @@ def test_what_fewer_ranks_do_is_told_apart(tmp_path: Path) -> None:
     _, called = together(talks_among_fewer, tmp_path)
     assert [one.what for one in called[0]] == ["of 1: all_reduce float32 4"]
     assert called[1] == ()
+
+
+# --- whichever way a collective is called --------------------------------------------------------
+
+
+def reduces_otherwise(ranks: Any) -> object:
+    import torch
+    import torch.distributed as dist
+
+    ranks.during("call")
+    x = torch.full((4,), float(ranks.rank + 1))
+    dist.all_reduce(x, op=dist.ReduceOp.SUM if ranks.rank else dist.ReduceOp.MAX)
+    ranks.group.reduce(x, 1, dist.ReduceOp.MIN).wait()
+    dist.broadcast(x, src=1)
+    return "done"
+
+
+def test_how_a_rank_reduces_is_noted(tmp_path: Path) -> None:
+    _, called = together(reduces_otherwise, tmp_path)
+    last = ["reduce min float32 4 to 1", "broadcast float32 4 from 1"]
+    assert [one.what for one in called[0]] == ["all_reduce max float32 4", *last]
+    assert [one.what for one in called[1]] == ["all_reduce float32 4", *last]
+
+
+def calls_below(ranks: Any) -> object:
+    """No dispatch mode stands around it, as none does on CUDA."""
+    import torch
+    from torch.distributed import _functional_collectives as functional
+
+    ranks.during("call")
+    x, name = torch.full((4,), float(ranks.rank + 1)), ranks.group.group_name
+    total = functional.all_reduce(x, "sum", ranks.group) + 0
+    largest = torch.ops._c10d_functional.all_reduce(x, "max", name)
+    torch.ops._c10d_functional.wait_tensor(largest)
+    whole = torch.ops._c10d_functional.all_gather_into_tensor.default(x, WORLD, name)
+    torch.ops._c10d_functional.wait_tensor(whole)
+    theirs = torch.ops._c10d_functional.broadcast(x, 1, name)
+    torch.ops._c10d_functional.wait_tensor(theirs)
+    _, work = torch.ops.c10d.allreduce_(
+        [x], ranks.group.boxed(), torch.classes.c10d.ReduceOp(), None, True, -1
+    )
+    work.wait()
+    ranks.group._get_backend(torch.device("cpu")).allreduce([x]).wait()
+    ranks.settle()
+    return [total[0].item(), largest[0].item(), whole.sum().item(), theirs[0].item(), x[0].item()]
+
+
+def test_operators_and_functional_collectives_are_noted_once(tmp_path: Path) -> None:
+    said, called = together(calls_below, tmp_path)
+    assert said == [[3.0, 2.0, 12.0, 2.0, 6.0]] * WORLD
+    for each in called:
+        assert [one.what for one in each] == [
+            "all_reduce float32 4",
+            "all_reduce max float32 4",
+            "all_gather_into_tensor float32 8",
+            "broadcast float32 4 from 1",
+            "all_reduce float32 4",
+            "all_reduce float32 4",
+        ]
+
+
+def talks_below_among_fewer(ranks: Any) -> object:
+    import torch
+    import torch.distributed as dist
+
+    ranks.during("warm")
+    alone = dist.new_group([0])
+    ranks.during("call")
+    if ranks.rank == 0:
+        x = torch.ones(4)
+        torch.ops._c10d_functional.all_reduce_(x, "sum", alone.group_name)
+        torch.ops._c10d_functional.wait_tensor(x)
+        torch.ops.c10d.barrier(x, alone.boxed(), [], True, -1).wait()
+    with contextlib.suppress(Exception):
+        torch.ops._c10d_functional.all_reduce(torch.ones(4), "sum", "no such group")
+    return "done"
+
+
+def test_operators_among_fewer_are_told_apart(tmp_path: Path) -> None:
+    said, called = together(talks_below_among_fewer, tmp_path)
+    assert said == ["done"] * WORLD
+    tried = "all_reduce float32 4"
+    assert [one.what for one in called[0]] == [f"of 1: {tried}", "of 1: barrier", tried]
+    assert [one.what for one in called[1]] == [tried]
+
+
+def only_traces(ranks: Any) -> object:
+    """As a compiler does on one rank alone, where the other finds what was compiled."""
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.distributed import _functional_collectives as functional
+
+    ranks.during("warm")
+    if ranks.rank == 0:
+        with FakeTensorMode() as mode:
+            fake = torch.empty(4)
+            torch.ops._c10d_functional.all_reduce(fake, "sum", ranks.group.group_name)
+            ranks.group.allreduce([fake])
+        torch.ops._c10d_functional.all_reduce(fake, "sum", ranks.group.group_name)
+        torch.ops._c10d_functional.all_reduce(
+            torch.empty(4, device="meta"), "sum", ranks.group.group_name
+        )
+        assert mode is not None
+    # What a wrapper holds is summed, once.
+    twice = functional.all_reduce(torch.ones(4), "sum", ranks.group)
+    return functional.all_reduce(twice, "sum", ranks.group)[0].item()
+
+
+def test_what_is_only_traced_is_not_called(tmp_path: Path) -> None:
+    said, called = together(only_traces, tmp_path)
+    assert said == [4.0] * WORLD
+    assert called[0] == called[1] == (Called(0, "all_reduce float32 4"),) * 2
+
+
+def stays_what_it_was(ranks: Any) -> object:
+    import copy
+
+    import torch
+
+    packet = torch.ops._c10d_functional.all_reduce
+    operator = packet.default
+    assert torch.ops._c10d_functional.all_reduce is packet
+    assert isinstance(operator, torch._ops.OpOverload)
+    assert {operator: 1}[packet.default] == 1
+    assert copy.deepcopy(operator) is operator
+    assert packet.overloads() == ["default"]
+    assert torch.fx.operator_schemas.get_signature_for_torch_op(operator)
+    traced = torch.fx.symbolic_trace(lambda x: operator(x, "sum", "0"))
+    return [str(node.target) for node in traced.graph.nodes if node.op == "call_function"]
+
+
+def test_an_operator_stays_what_it_was(tmp_path: Path) -> None:
+    """Compilers look operators up by their hash, and ask for what they are."""
+    said, called = together(stays_what_it_was, tmp_path)
+    assert said == [["_c10d_functional.all_reduce.default"]] * WORLD
+    assert called == [(), ()]
+
+
+@pytest.mark.parametrize("way", ["dist.barrier", "group.barrier", "operator", "backend"])
+def test_a_barrier_is_refused_under_capture_whichever_way(tmp_path: Path, way: str) -> None:
+    def waits(ranks: Any) -> object:
+        import torch
+        import torch.distributed as dist
+
+        backend = ranks.group._get_backend(torch.device("cpu"))
+        call = {
+            "dist.barrier": lambda: dist.barrier(group=ranks.group),
+            "group.barrier": lambda: ranks.group.barrier().wait(),
+            "operator": lambda: torch.ops.c10d.barrier(
+                torch.empty(1), ranks.group.boxed(), [], True, -1
+            ).wait(),
+            "backend": lambda: backend.barrier().wait(),
+        }[way]
+        ranks.barriers.root = str(Path(__file__).parent)
+        ranks.during("warm")
+        call()
+        in_warmup = len(ranks.barriers.places)
+        ranks.during("call")
+        call()
+        places = [where.source for where in ranks.barriers.places]
+        ranks.during("capture")
+        with contextlib.suppress(Exception):
+            call()
+        return in_warmup, places, getattr(ranks.first, "rule", ""), len(ranks.barriers.places)
+
+    said, called = together(waits, tmp_path)
+    for in_warmup, places, rule, under_capture in said:  # type: ignore[misc]
+        assert (in_warmup, rule, under_capture) == (0, "CG105", 0)
+        (place,) = places
+        assert "barrier" in place or way == "operator"
+    assert [one.what for one in called[0]] == ["barrier"]

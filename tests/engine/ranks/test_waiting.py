@@ -105,3 +105,55 @@ def test_of_several_that_came_equally_far_none_is_named() -> None:
     assert missing([0, 1], {}, [calls(SUM), calls(SUM)], 4.0).rank == -1
     assert missing([0, 1], {}, [(), ()], 4.0).rank == -1
     assert missing([1], {0: ANSWERED}, [calls(SUM), calls(SUM)], 4.0).rank == 1
+
+
+# --- what may differ, and what a ledger may hold --------------------------------------------------
+
+
+def test_a_shape_that_holds_as_many_elements_is_the_same() -> None:
+    """`view(-1)` on one rank sums the same cells."""
+    assert parting([calls("all_reduce float32 4x512"), calls("all_reduce float32 2048")]) is None
+    assert parting([calls("all_reduce float32 4x512"), calls("all_reduce float32 2047")])
+    assert parting([calls("broadcast float32 4x5 from 1"), calls("broadcast float32 20 from 0")])
+
+
+def test_ranks_that_reduce_otherwise_part() -> None:
+    found = parting([calls(SUM), calls("all_reduce max float32 4")])
+    assert found is not None
+    assert "rank 0 calls all_reduce float32 4, rank 1 calls all_reduce max float32 4" in (
+        found.words
+    )
+
+
+def test_what_a_full_ledger_left_out_is_not_missed() -> None:
+    """Rank 0 also sent so much that its sums of the end had no room."""
+    sends = calls(*["send float32 4 to 1"] * 3, each=4)
+    assert parting([(*sends, Called(0, "8 more")), calls(SUM, SUM)]) is None
+    assert parting([(*sends, Called(0, GATHER), Called(0, "8 more")), calls(SUM, SUM)])
+    assert parting([(Called(0, SUM), Called(0, "8 more")), (Called(0, SUM), Called(0, "9 more"))])
+
+
+GARBAGE = [
+    (),
+    (Called(0, ""),),
+    (Called(2**32 - 1, "9" * 120 + "x9"), Called(0, "")),
+    tuple(Called(number, "?" * 124) for number in range(511)),
+    (Called(3, "of 2: "), Called(1, "kernel "), Called(0, f"{2**64} more")),
+    (Called(0, "send"), Called(0, " more"), Called(0, "x".join("9" * 12))),
+    calls(SUM, SUM, SUM),
+]
+
+
+@pytest.mark.parametrize("one", GARBAGE)
+@pytest.mark.parametrize("other", GARBAGE)
+@pytest.mark.parametrize("silent", [[0], [1], [0, 1]])
+def test_whatever_a_ledger_holds_there_is_something_to_say(
+    one: tuple[Called, ...], other: tuple[Called, ...], silent: list[int]
+) -> None:
+    heard = {rank: ANSWERED for rank in range(2) if rank not in silent}
+    for in_graph in (False, True):
+        found = missing(silent, heard, [one, other], 1.0, in_graph=in_graph)
+        assert found.rank in (-1, 0, 1)
+        assert found.words.isprintable()
+        assert len(found.words) < 1000
+    assert (parting([one, other]) is None) == (parting([other, one]) is None)

@@ -1,5 +1,7 @@
 """Collectives are steps that are waited for; process groups and barriers are refused."""
 
+from contextlib import contextmanager
+
 import pytest
 import torch
 import torch.distributed as dist
@@ -45,10 +47,19 @@ def test_the_group_stays_as_it_is(rule, entry):
     assert dist.is_initialized()
 
 
+def noting(noted):
+    @contextmanager
+    def note(what):
+        noted.append(what)
+        yield
+
+    return note
+
+
 def replayed(entry, x, out, notes=None):
     """Record on x, poison out, replay on new values; what a replay was seen to call."""
     noted = []
-    recording = Recording([x, out], note=noted.append)
+    recording = Recording([x, out], note=noting(noted))
     out.fill_(-1)
     recording.record(entry, x, out)
     recorded, noted[:] = out.clone(), []
@@ -93,7 +104,7 @@ def operator(x, out):
     ("entry", "calls"),
     [
         (gathered, ["all_gather float32 4"]),
-        (broadcast, ["broadcast float32 4"]),
+        (broadcast, ["broadcast float32 4 from 0"]),
         (started_and_waited_for, ["all_reduce float32 4"]),
         (functional, ["all_reduce float32 4"]),
         (operator, ["all_reduce float32 4", "all_gather_into_tensor float32 4"]),

@@ -77,6 +77,8 @@ class Page:
         self._checked = False
         self._waits: list[Where] = []
         """Lines of the candidate that waited for the device in a warm-up."""
+        self._barriers: list[Where] = []
+        """Those at which its ranks met in a barrier in eager calls."""
         self.rank: int | None = None
         """The rank that is to blame, where there are several and one is known."""
         self.unplaced = False
@@ -123,6 +125,9 @@ class Page:
 
     def waited(self, places: Iterable[Where]) -> None:
         self._waits += [where for where in places if where not in self._waits]
+
+    def met(self, places: Iterable[Where]) -> None:
+        self._barriers += [where for where in places if where not in self._barriers]
 
     def measure(self, max_abs: float, max_relative: float) -> None:
         self.max_abs = max(self.max_abs, max_abs)
@@ -181,17 +186,24 @@ class Page:
         )
 
     def _hints(self) -> tuple[str, ...]:
-        """What a capture would not have survived, where none was made; a line that a finding
-        names needs none."""
-        if self.tallies and all(tally.captured for tally in self.tallies.values()):
-            return ()
+        """What a capture would not have survived, where none was made, and what it leaves out,
+        where one was; a line that a finding names needs none."""
+        captured = self.tallies and all(tally.captured for tally in self.tallies.values())
+        places = self._barriers if captured else [*self._waits, *self._barriers]
         named = {(f.place.file, f.place.line) for f in self.findings if f.place is not None}
         return tuple(
-            f"{where.file}:{where.line} `{where.source}`: an eager call waits for the device "
-            f"here, which a capture forbids ({rule_of_line(where.source) or 'CG101'})"
-            for where in self._waits[:_MOST_HINTS]
+            f"{where.file}:{where.line} `{where.source}`: {self._hint(where, bool(captured))}"
+            for where in dict.fromkeys(places[:_MOST_HINTS])
             if (where.file, where.line) not in named
         )
+
+    def _hint(self, where: Where, captured: bool) -> str:
+        barrier = where in self._barriers
+        does = "waits on the host in a barrier" if barrier else "waits for the device"
+        if captured:
+            return f"an eager call {does} here, which the capture leaves out"
+        rule = "CG105" if barrier else rule_of_line(where.source) or "CG101"
+        return f"an eager call {does} here, which a capture forbids ({rule})"
 
     def _agreement(self) -> tuple[str, ...]:
         if not self.compared:

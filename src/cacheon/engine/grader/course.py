@@ -118,6 +118,7 @@ class Course:
         walk.stage(case, buffers, _SETS[which], values)
         walk.wait()
         answers = walk.session.ask(Call(case=case, which=which), "eager", case, compiles=True)
+        page.met(where for done in answers for where in done.waits)
         judgement = walk.judge(buffers, expected, values)
         page.measure(judgement.max_abs, judgement.max_relative)
         if judgement.ok:

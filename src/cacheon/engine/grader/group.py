@@ -148,12 +148,12 @@ class Group:
 
     def _told(self, command: AnyCommand) -> dict[int, Heard]:
         """Tell the ranks, in any order, each a little after the one before. Those that are
-        gone already."""
+        gone already, or speak unasked."""
         gone: dict[int, Heard] = {}
         for rank in self.random.sample(range(self.ranks), self.ranks):
             try:
-                self.sessions[rank].wire.send(command)
-            except Closed as error:
+                self.sessions[rank].tell(command)
+            except (Closed, Garbled) as error:
                 gone[rank] = Heard(0.0, error)
             time.sleep(self.random.choice(_SKEW))
         return gone
@@ -164,6 +164,8 @@ class Group:
         started = time.monotonic()
         deadline = started + seconds
         while len(heard) < self.ranks:
+            if any(not isinstance(each.what, Done) for each in heard.values()):
+                deadline = min(deadline, time.monotonic() + _GRACE)
             left = deadline - time.monotonic()
             ready = self._readable([r for r in range(self.ranks) if r not in heard], left)
             if not ready:
@@ -176,8 +178,6 @@ class Group:
                     heard[rank] = Heard(after, reply)
                 except (Closed, Garbled, TooSlow) as error:
                     heard[rank] = Heard(after, error)
-            if any(not isinstance(each.what, Done) for each in heard.values()):
-                deadline = min(deadline, time.monotonic() + _GRACE)
 
     def _readable(self, ranks: Sequence[int], seconds: float) -> list[int]:
         poll = select.poll()
@@ -196,8 +196,9 @@ class Group:
 
         1. A rank is gone, or makes no sense, or has lost its device. Where ranks met in
         different collectives, whichever of them that killed is no more to blame. 2. Every
-        rank refused: they are still in step. 3. Some refused: they are not. 4. Some never
-        answered. 5. They called different collectives and carried them out."""
+        rank refused: they are still in step, where they had called the same until then. 3. Some
+        refused: they are not. 4. Some never answered. 5. They called different collectives and
+        carried them out."""
         in_time = sorted(heard, key=lambda rank: heard[rank].after)
         # 1.
         for kind, how in ((Closed, "died"), (Garbled, "garbled")):
@@ -224,7 +225,11 @@ class Group:
             if len(refused) == self.ranks and all(
                 _alike(first, heard[rank].what) for rank in refused
             ):
-                raise Refused(first, stage, case)
+                refusal = Refused(first, stage, case)
+                if isinstance(command, Warm | Call) and self.parting() is not None:
+                    # On a GPU one may have begun what another did not: the next step would hang.
+                    raise Lost("parted", stage, case, refused=refusal)
+                raise refusal
             # 3.
             refusal = Refused(first, stage, case, refused[0])
             raise Lost("parted", stage, case, rank=refused[0], refused=refusal)

@@ -39,6 +39,10 @@ class SharedLedger:
         fcntl(self.descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
         self._ledger = Ledger(self.descriptor)
 
+    def clear(self) -> None:
+        """Before a command: one that never comes to carry it out has called nothing."""
+        self._ledger.clear()
+
     def read(self) -> tuple[Called, ...]:
         return self._ledger.read()
 

@@ -160,6 +160,14 @@ class Session:
         """The collectives that this rank has called since its last command."""
         return self._ledger.read() if self._ledger is not None else ()
 
+    def tell(self, command: AnyCommand) -> None:
+        """Give a rank a command, and wait for nothing. Raises `Closed`, or `Garbled` where it
+        spoke before."""
+        if self._ledger is not None:
+            self._ledger.clear()
+        self.wire.expect_silence()
+        self.wire.send(command)
+
     @property
     def wire(self) -> Wire[AnyCommand, AnyReply]:
         """The wire to a worker in a process of its own."""

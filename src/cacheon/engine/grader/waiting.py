@@ -1,15 +1,18 @@
 """Who waits for whom: from what ranks have called, and when they answered, to words."""
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
-from cacheon.engine.ledger import Called
+from cacheon.engine.ledger import MORE, Called
 from cacheon.engine.protocol import AnyReply, Closed, Garbled, TooSlow
 
 _AMONG_FEWER = ("send", "recv", "of ")
 """What one rank may call and another not: between two, or in a group `of` fewer ranks."""
 _KERNEL = "kernel "
+_SHAPE = re.compile(r"\b\d{1,9}(?:x\d{1,9}){1,15}\b")
 
 
 class Heard(NamedTuple):
@@ -51,18 +54,22 @@ class Parting(NamedTuple):
 def parting(called: Sequence[Sequence[Called]]) -> Parting | None:
     """Where the list of a rank first differs from that of most ranks; None where they agree.
 
-    Only what the whole group does together is compared. Kernels tell no group from another:
-    where ranks also talk among fewer, they are left out."""
+    Only what the whole group does together is compared, and of a shape how many elements it
+    has: that is all that ranks must agree on. Kernels tell no group from another: where ranks
+    also talk among fewer, they are left out, and what follows where one ledger is full."""
     lists = [_collectives(each) for each in called]
     if any(each.what.startswith(_AMONG_FEWER) for one in called for each in one):
         lists = [[each for each in one if not each.what.startswith(_KERNEL)] for one in lists]
-    usual = max(range(len(lists)), key=lambda rank: (lists.count(lists[rank]), -rank))
+        full = [len(one) - 1 for one in lists if one and one[-1].what.endswith(MORE)]
+        lists = [one[: min(full, default=len(one))] for one in lists]
+    keys = [[(each.call, _SHAPE.sub(_elements, each.what)) for each in one] for one in lists]
+    usual = max(range(len(lists)), key=lambda rank: (keys.count(keys[rank]), -rank))
     for rank, other in enumerate(lists):
         for place, pair in enumerate(zip_longest(lists[usual], other)):
-            if pair[0] != pair[1]:
+            if keys[usual][place : place + 1] != keys[rank][place : place + 1]:
                 call = min(entry.call for entry in pair if entry is not None)
                 one, two = (e.what if e is not None and e.call == call else "" for e in pair)
-                odd = 2 * lists.count(lists[usual]) > len(lists)
+                odd = 2 * keys.count(keys[usual]) > len(keys)
                 return Parting(call, place, (usual, rank), (one, two), odd)
     return None
 
@@ -116,6 +123,10 @@ def _many(called: Sequence[Called]) -> str:
     if not called:
         return "no collective"
     return f"{len(called)} collectives, the last {called[-1].what}"
+
+
+def _elements(shape: re.Match[str]) -> str:
+    return str(math.prod(map(int, shape[0].split("x"))))
 
 
 def _collectives(called: Sequence[Called]) -> list[Called]:

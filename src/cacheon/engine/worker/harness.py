@@ -31,6 +31,7 @@ from cacheon.engine.protocol import (
     Recapture,
     Replay,
     Warm,
+    Where,
 )
 from cacheon.engine.slab import Slab
 from cacheon.engine.worker.backends.port import Backend, Bound, Entry, Failure
@@ -117,7 +118,7 @@ class Harness:
                 returned = self.backend.eager(
                     self._bind(call), self.entry, command.times, command.delay
                 )
-                return Done(returned=returned)
+                return Done(returned=returned, waits=self._barriers())
             case Capture():
                 calls = self.plan.cases[command.case].captured
                 bound = [self._bind(call) for call in calls]
@@ -199,12 +200,17 @@ class Harness:
     def _load(self, command: Load) -> None:
         candidate = command.candidate
         self.root = self.backend.waits.root = candidate.root
+        if self._ranks is not None:
+            self._ranks.barriers.root = candidate.root
         keep_compilers_private(Path(command.caches))
         self.compilers.listen()
         module = import_source(Path(candidate.root), candidate.source)
         self._entry = attribute(module, candidate.entry)
         if candidate.prepare:
             self._prepare = attribute(module, candidate.prepare)
+
+    def _barriers(self) -> tuple[Where, ...]:
+        return tuple(self._ranks.barriers.places) if self._ranks is not None else ()
 
     def _prepare_weights(self, index: int) -> None:
         if self._prepare is None:

@@ -1,25 +1,38 @@
 """The group that a worker is one rank of: made by us, before any candidate is loaded.
 
-What the candidate calls on a group is noted in the ledger as it calls, and what a graph
-cannot hold is refused at its line: groups that come and go in the entry, barriers under
-capture. All of it stands in this process, beside the candidate, and decides nothing.
+What the candidate calls on a group is noted in the ledger as it calls, by a method or as an
+operator, and what a graph cannot hold is refused at its line: groups that come and go in the
+entry, barriers under capture. All of it stands in this process, beside the candidate, and
+decides nothing.
 """
 
+import contextlib
 import datetime
 import functools
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, Literal
 
 import torch
 import torch.distributed as dist
-from torch._C._distributed_c10d import FileStore
+from torch._C._distributed_c10d import Backend, FileStore
 from torch.distributed import distributed_c10d as core
 
 from cacheon.engine.ledger import Ledger
 from cacheon.engine.protocol import JoinGroup
+from cacheon.engine.worker import packets
 from cacheon.engine.worker.backends.port import Failure
-from cacheon.engine.worker.collectives import NAMES, described
+from cacheon.engine.worker.collectives import (
+    BARRIERS,
+    NAMES,
+    among,
+    carried_out,
+    described,
+    described_operator,
+    operator_name,
+)
+from cacheon.engine.worker.waits import Waits
 
 Moment = Literal["load", "warm", "call", "capture"]
 """What the candidate's code is running for."""
@@ -38,12 +51,15 @@ class Ranks:
         self.ledger, self.device = ledger, device
         self.moment: Moment = "load"
         self.first: Failure | None = None
+        self.barriers = Waits()
+        """Lines of the candidate that met in a barrier in an eager call that is judged."""
         self.group = self._join(command.meeting)
         self._watch()
 
     def during(self, moment: Moment) -> None:
         """A command begins; what the candidate may do depends on what it is for."""
         self.moment, self.first = moment, None
+        self.barriers.places.clear()
         self.ledger.clear()
 
     def settle(self) -> None:
@@ -93,45 +109,61 @@ class Ranks:
 
     def _watch(self) -> None:
         """From now on, for the life of the process."""
-        kind: Any = dist.ProcessGroup
-        for method in NAMES:
-            if hasattr(kind, method):
-                setattr(kind, method, self._noting(getattr(kind, method), method))
-        kind.barrier = self._unless_captured(kind.barrier, "barrier")
-        kind.monitored_barrier = self._unless_captured(kind.monitored_barrier, "monitored_barrier")
+        kinds: tuple[Any, ...] = (dist.ProcessGroup, Backend)
+        for kind in kinds:
+            for method in (*NAMES, *BARRIERS):
+                if hasattr(kind, method):
+                    setattr(kind, method, self._noting(getattr(kind, method), method))
+            for method in ("shutdown", "abort"):
+                if hasattr(kind, method):
+                    refusing = self._refusing(f"`{method}` of a group in the candidate")
+                    setattr(kind, method, refusing)
+        packets.watch(self._around)
         for owner in (dist, core):
             for name in _ENDS:
                 if hasattr(owner, name):
                     setattr(owner, name, self._refusing(f"`{name}` in the candidate"))
-        kind.shutdown = self._refusing("`shutdown` of a group in the candidate")
-        kind.abort = self._refusing("`abort` of a group in the candidate")
         made: Any = core
-        for owner, name in ((made, "_new_process_group_helper"), (kind, "split_group")):
+        for owner, name in ((made, "_new_process_group_helper"), (kinds[0], "split_group")):
             if hasattr(owner, name):
                 setattr(owner, name, self._unless_called(getattr(owner, name)))
 
     def _noting(self, function: Callable[..., object], name: str) -> Callable[..., object]:
         @functools.wraps(function)
         def call(*arguments: Any, **keywords: Any) -> object:
-            self._note(arguments[0], described(name, arguments[1:], keywords))
-            return function(*arguments, **keywords)
+            if name not in BARRIERS and not carried_out(arguments[1:], keywords):
+                return function(*arguments, **keywords)
+            words = among(arguments[0].size(), described(name, arguments[1:], keywords))
+            with self._begun(words, name):
+                return function(*arguments, **keywords)
 
         return call
 
-    def _note(self, group: Any, what: str) -> None:
-        """What fewer ranks do together need not be what all do."""
-        size = group.size()
-        self.ledger.add(what if size == self.world else f"of {size}: {what}")
+    def _around(
+        self,
+        operator: torch._ops.OpOverload,
+        arguments: tuple[Any, ...],
+        keywords: dict[str, Any],
+    ) -> AbstractContextManager[object]:
+        name = operator_name(operator)
+        # Where a dispatch mode stands it is asked first, and calls again what it wants done.
+        asked = torch._C._len_torch_dispatch_stack() > 0 and name not in BARRIERS
+        if asked or not carried_out(arguments, keywords):
+            return contextlib.nullcontext()
+        return self._begun(described_operator(operator, arguments, keywords), name)
 
-    def _unless_captured(self, function: Callable[..., object], name: str) -> Callable[..., object]:
-        @functools.wraps(function)
-        def call(*arguments: Any, **keywords: Any) -> object:
-            self._note(arguments[0], name)
+    def _begun(self, words: str, name: str) -> AbstractContextManager[object]:
+        """What a collective is called within. Raises Failure CG105 for a barrier under
+        capture."""
+        noting = self.ledger.noting(words)
+        if name in BARRIERS:
             if self.moment == "capture":
-                raise self._refuse("CG105", f"`{name}` waits on the host")
-            return function(*arguments, **keywords)
-
-        return call
+                # Its rank is noted to have come there all the same.
+                with noting:
+                    raise self._refuse("CG105", f"`{name}` waits on the host")
+            if self.moment == "call":
+                self.barriers.note()
+        return noting
 
     def _unless_called(self, function: Callable[..., object]) -> Callable[..., object]:
         """A group made in the first calls is kept for the life of the process; one made in

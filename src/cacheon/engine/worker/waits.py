@@ -1,7 +1,8 @@
 """Where eager calls of the candidate wait for the device: hints, should a capture fail.
 
 They are noted in the second call of each warm-up, when what happens once has happened.
-Calls whose answers are judged are left alone.
+Calls whose answers are judged are left alone; there ranks note no more than where they meet
+in a barrier, which they see without looking for it.
 """
 
 import sys

@@ -149,7 +149,7 @@ class Rehearsal:
 
     def _guarded(self, entry: Entry, call: Bound, watched: bool = False) -> object:
         self._lag()
-        note = self._ledger.add if self._ledger is not None else None
+        note = self._ledger.noting if self._ledger is not None else None
         fenced, arguments = Fenced(self._fence(call.plan), note), call.arguments()
         watch = Watch(arguments, self.waits.note) if watched else contextlib.nullcontext()
         try:
@@ -166,7 +166,7 @@ class Rehearsal:
     def _record(self, call: Bound, entry: Entry) -> Tape:
         arguments = call.arguments()
         tensors = [value for value in arguments if isinstance(value, torch.Tensor)]
-        note = self._ledger.add if self._ledger is not None else None
+        note = self._ledger.noting if self._ledger is not None else None
         recording = Recording(tensors, self._fence(call.plan), note)
         self._recording = True
         try:

@@ -1,6 +1,6 @@
 """Whose memory an operator writes: in the examiner's slab only the outputs of this call."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -9,7 +9,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from cacheon.engine.worker.backends.recording import operators
 from cacheon.engine.worker.backends.recording.faults import Violation
 from cacheon.engine.worker.blame import handed_over
-from cacheon.engine.worker.collectives import described
+from cacheon.engine.worker.collectives import (
+    NO_COLLECTIVES,
+    Noting,
+    carried_out,
+    described_operator,
+    operator_name,
+)
 
 
 class Span(NamedTuple):
@@ -51,14 +57,14 @@ class Fence:
 
 class Fenced(TorchDispatchMode):
     """Holds an eager call to its fence; `first` is what the candidate may have caught.
-    `note` is told of every functional collective, which nothing else sees."""
+    `note` is told of every collective, also of those that no Python calls."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
         # As for the recorder: torch's wrapper would import all of torch._dynamo.
         return False
 
-    def __init__(self, fence: Fence, note: Callable[[str], None] | None = None) -> None:
+    def __init__(self, fence: Fence, note: Noting | None = None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.fence, self.note = fence, note
         self.first: Violation | None = None
@@ -75,8 +81,9 @@ class Fenced(TorchDispatchMode):
         if breach is not None:
             self.first = self.first or breach
             raise breach
-        if self.note is not None and func.namespace == "_c10d_functional":
-            name = operators.base_name(func).rstrip("_")
-            if name not in operators.WITHOUT_WORK:
-                self.note(described(name, args, keywords))
+        together = self.note is not None and func.namespace in operators.COLLECTIVES
+        together = together and operator_name(func) not in NO_COLLECTIVES
+        if self.note is not None and together and carried_out(args, keywords):
+            with self.note(described_operator(func, args, keywords)):
+                return handed_over(func, *args, **keywords)
         return handed_over(func, *args, **keywords)

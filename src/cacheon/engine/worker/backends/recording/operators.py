@@ -45,12 +45,7 @@ HOST_VALUES = frozenset({"scalar_tensor"})
 COLLECTIVES = frozenset({"c10d", "_c10d_functional"})
 """Namespaces of what ranks do together."""
 
-WITHOUT_WORK = frozenset({"wait_tensor", "_wrap_tensor_autograd"})
-"""Functional operators that hand on what they are given."""
-
 _ONLY_READING = frozenset({"send", "barrier"})
-
-BARRIERS = frozenset({"barrier", "monitored_barrier_"})
 
 METADATA = frozenset({"set_", "set", "resize_", "resize_as_", "_resize_output_"})
 """They change a tensor object, not memory; the tape holds objects of its own."""

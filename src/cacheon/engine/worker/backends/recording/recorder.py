@@ -15,6 +15,7 @@ from cacheon.engine.worker.backends.recording.pending import Pending
 from cacheon.engine.worker.backends.recording.tape import Tape, tensors_of
 from cacheon.engine.worker.backends.recording.together import Together
 from cacheon.engine.worker.blame import handed_over
+from cacheon.engine.worker.collectives import BARRIERS, Noting, operator_name
 
 
 class Recorder(TorchDispatchMode):
@@ -29,7 +30,7 @@ class Recorder(TorchDispatchMode):
         memory: Memory,
         tape: Tape,
         fence: Fence | None = None,
-        note: Callable[[str], None] | None = None,
+        note: Noting | None = None,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.memory = memory
@@ -67,8 +68,8 @@ class Recorder(TorchDispatchMode):
         for tensor in inputs:
             self.memory.notice(tensor)
         live = any(self.memory.is_live(tensor) for tensor in inputs)
-        if func.namespace in operators.COLLECTIVES and name in operators.BARRIERS:
-            raise self.refuse(Violation("CG105", f"`{name}` waits on the host"))
+        if func.namespace in operators.COLLECTIVES and operator_name(func) in BARRIERS:
+            raise self.refuse(Violation("CG105", f"`{operator_name(func)}` waits on the host"))
         if name in operators.READS:
             if live and not self.trusted:
                 raise self.refuse(self._read(name))

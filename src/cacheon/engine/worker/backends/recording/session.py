@@ -13,18 +13,19 @@ from cacheon.engine.worker.backends.recording.recorder import Recorder, announce
 from cacheon.engine.worker.backends.recording.storages import guarding_storages
 from cacheon.engine.worker.backends.recording.tape import Tape
 from cacheon.engine.worker.blame import handed_over
+from cacheon.engine.worker.collectives import Noting
 
 
 class Recording:
     """`arguments` stand for device memory. They are held weakly: the caller keeps them.
     `fence` says what of the examiner's memory may be written; `note` is told of the
-    collectives of a replay, each as it begins."""
+    collectives, as they are recorded and as a replay begins each."""
 
     def __init__(
         self,
         arguments: Sequence[torch.Tensor],
         fence: Fence | None = None,
-        note: Callable[[str], None] | None = None,
+        note: Noting | None = None,
     ) -> None:
         self._fence, self._note = fence, note
         self._memory = Memory()

@@ -3,6 +3,7 @@ whose records differ are told so, instead of waiting for each other. A replay wa
 as it comes to it; sends and receives are started together and waited for together.
 """
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +14,12 @@ from cacheon.engine.worker.backends.recording import operators
 from cacheon.engine.worker.backends.recording.memory import Memory, storage_key
 from cacheon.engine.worker.backends.recording.pending import Pending, Started
 from cacheon.engine.worker.backends.recording.tape import Tape, tensors_of
-from cacheon.engine.worker.collectives import described
+from cacheon.engine.worker.collectives import (
+    NO_COLLECTIVES,
+    Noting,
+    described_operator,
+    operator_name,
+)
 
 _FUNCTIONAL = "_c10d_functional"
 _BETWEEN_TWO = frozenset({"send", "recv", "recv_any_source"})
@@ -21,13 +27,11 @@ _BETWEEN_TWO = frozenset({"send", "recv", "recv_any_source"})
 
 class Together:
     """What one recorded call does together with other ranks. `note` is told of each
-    collective as a replay begins it; `pending` are those that the caller has not waited
+    collective, now and as a replay begins it; `pending` are those that the caller has not waited
     for yet."""
 
-    def __init__(
-        self, memory: Memory, tape: Tape, note: Callable[[str], None] | None, pending: Pending
-    ) -> None:
-        self.memory, self.tape, self.note = memory, tape, note or _nobody
+    def __init__(self, memory: Memory, tape: Tape, note: Noting | None, pending: Pending) -> None:
+        self.memory, self.tape, self.note = memory, tape, note or contextlib.nullcontext
         self.pending = pending
         self._handles: list[Any] = []
         self._started: list[Any] = []
@@ -36,18 +40,18 @@ class Together:
         self, func: torch._ops.OpOverload, args: tuple[Any, ...], keywords: dict[str, Any]
     ) -> Any:
         """Put a collective on the tape; what the caller is given in its place."""
-        name = str(func._schema.name).rpartition("::")[2].rstrip("_")
-        if name in operators.WITHOUT_WORK:
+        name = operator_name(func)
+        if name in NO_COLLECTIVES:
             self.pending.wait_for(args[0])
             return args[0]
         for tensor in tensors_of(args) + tensors_of(keywords):
             self.memory.notice(tensor)
             # Their schemas do not say what they write.
             self.memory.live(storage_key(tensor))
-        what = described(name, args, keywords)
+        what = described_operator(func, args, keywords)
+        with self.note(what):
+            pass  # It begins and ends here: nothing is carried out.
         if func.namespace == _FUNCTIONAL:
-            # Nothing below the dispatcher notes these.
-            self.note(what)
             return self._functional(func, what, args, keywords)
         if name in _BETWEEN_TWO:
             self.tape.add(self._starting(func, what), args, keywords, finish=self._finish)
@@ -95,8 +99,8 @@ class Together:
 
     def _waiting(self, func: Callable[..., Any], what: str) -> Callable[..., Any]:
         def call(*arguments: Any, **keywords: Any) -> Any:
-            self.note(what)
-            result = func(*arguments, **keywords)
+            with self.note(what):
+                result = func(*arguments, **keywords)
             for part in result if isinstance(result, tuple | list) else (result,):
                 if isinstance(part, torch.Tensor):
                     torch.ops._c10d_functional.wait_tensor(part)
@@ -108,8 +112,8 @@ class Together:
 
     def _starting(self, func: Callable[..., Any], what: str) -> Callable[..., Any]:
         def call(*arguments: Any, **keywords: Any) -> None:
-            self.note(what)
-            self._started.append(func(*arguments, **keywords))
+            with self.note(what):
+                self._started.append(func(*arguments, **keywords))
 
         return call
 
@@ -133,7 +137,3 @@ def _group_name(arguments: Sequence[Any]) -> str:
         if isinstance(value, torch.ScriptObject) and "ProcessGroup" in str(value._type()):
             return str(torch.distributed.ProcessGroup.unbox(value).group_name)
     return next((value for value in reversed(arguments) if isinstance(value, str)), "")
-
-
-def _nobody(_: str) -> None:
-    """Nobody listens."""
