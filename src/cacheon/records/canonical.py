@@ -138,7 +138,8 @@ def _refuse_inexact(value: Any, file: str) -> None:
         for key, item in value.items():
             if not (type(key) is str and key.isascii() and key.isprintable()):
                 _refuse_key(key, file)
-            _refuse_inexact(item, file)
+            if not (type(item) is str and item.isprintable()):
+                _refuse_inexact(item, file)
     elif kind is int:
         if abs(value) > LARGEST:
             raise RecordRefused(
