@@ -23,7 +23,7 @@ LARGEST = (1 << 53) - 1
 
 _NO_BRACKET = bytes(byte for byte in range(256) if byte not in b"[]{}")
 _BRACES = bytes.maketrans(b"[]", b"{}")
-_OPEN = ord("{")
+_OPEN, _BACKSLASH, _DELETE = b"{\\\x7f"
 _ESCAPE = re.compile(rb'\\[^"\\]')
 _NUMBERS = bytes.maketrans(b"123456789,[-", b"0" * 9 + b":::")
 _LONG = b":" + b"0" * 16
@@ -120,11 +120,12 @@ def _shows_exact(data: bytes) -> bool:
     """Whether the bytes of a record without floats show that nothing in them is inexact, so
     that it need not be walked: no control character, no long integer, ASCII alone. False says
     nothing."""
-    if not data.isascii() or b"\x7f" in data:
+    # Bytes are asked for by number: by a text of one byte, Python tries that first and fails.
+    if not data.isascii() or _DELETE in data:
         return False
-    if b"\\" in data and _ESCAPE.search(data):
+    if _BACKSLASH in data and _ESCAPE.search(data):
         return False
-    return _LONG not in data.translate(_NUMBERS)
+    return data.translate(_NUMBERS).find(_LONG) < 0
 
 
 def _refuse_inexact(value: Any, file: str) -> None:
