@@ -39,6 +39,12 @@ def encode(record: object, *, source: str = "") -> bytes:
     return _ENCODER.encode(record)
 
 
+def respell(record: object) -> bytes:
+    """The canonical bytes of a record that has some already, or of a part of it: what came
+    through `decode` or `encode` holds nothing inexact, and is not walked again."""
+    return _ENCODER.encode(record)
+
+
 def decode(data: bytes, kind: type[T], *, limit: int = LIMIT, source: str = "") -> T:
     """A record of `kind` from its canonical bytes.
 
@@ -65,7 +71,7 @@ def decode(data: bytes, kind: type[T], *, limit: int = LIMIT, source: str = "") 
             got=str(error),
         ) from error
     exact = shown and _shows_exact(data)
-    encoded = _ENCODER.encode(record) if exact else encode(record, source=source)
+    encoded = respell(record) if exact else encode(record, source=source)
     if encoded != data:
         raise RecordRefused(
             "not-canonical", file=source, expected="canonical bytes", got="another spelling"
