@@ -6,6 +6,7 @@ Sorted keys, no white space, no floats, integers within ±(2^53 − 1), ASCII ke
 
 import functools
 import re
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
@@ -61,7 +62,7 @@ def decode(data: bytes, kind: type[T], *, limit: int = LIMIT, source: str = "") 
     if not shown:
         _refuse_deep(data, source)
     try:
-        record = decoder.decode(data)
+        record: T = decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         _refuse_deep(data, source)
         raise RecordRefused(
@@ -79,12 +80,14 @@ def decode(data: bytes, kind: type[T], *, limit: int = LIMIT, source: str = "") 
     return record
 
 
-@functools.cache
-def _decoder(kind: type[T]) -> tuple[msgspec.json.Decoder[T], bool]:
+def _made(kind: Any) -> tuple[msgspec.json.Decoder[Any], bool]:
     """A type's decoder, and whether the type is a record that shows what is decoded as it:
     nothing deeper than DEEPEST, and no float."""
     record = isinstance(kind, type) and issubclass(kind, Record)
     return msgspec.json.Decoder(kind, strict=True), record and is_plain(kind, DEEPEST)
+
+
+_decoder: Callable[[Any], tuple[msgspec.json.Decoder[Any], bool]] = functools.cache(_made)
 
 
 def _refuse_deep(data: bytes, source: str) -> None:
