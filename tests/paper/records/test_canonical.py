@@ -1,7 +1,7 @@
 """Canonical bytes, held against an independent encoder, and the gate before decoding."""
 
 import json
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import pytest
@@ -171,6 +171,19 @@ def test_a_long_integer_is_seen_wherever_it_stands(sample: Sample) -> None:
     assert outcome(data.replace("ä".encode(), b"a"), Sample) == "large-integer"
 
 
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [("1.5", "float"), (f"{LARGEST + 1}", "large-integer"), ("[" * 10**5, "too-deep")],
+)
+def test_a_record_that_may_hold_anything_is_looked_through(value: str, code: str) -> None:
+    class Open(Record):
+        value: Any
+
+    with pytest.raises(RecordRefused) as caught:
+        decode(f'{{"value":{value}}}'.encode(), Open)
+    assert caught.value.code == code
+
+
 @given(st.binary(max_size=200))
 def test_no_bytes_raise_anything_else(data: bytes) -> None:
     with pytest.raises(RecordRefused):
@@ -198,6 +211,7 @@ GOOD = encode(SAMPLE).decode()
         (GOOD.replace("ä", "\\u00e4"), "not-canonical"),
         (GOOD.replace("ä", "\\u0007"), "control-character"),
         (GOOD.replace("ä", "\x85"), "control-character"),
+        (GOOD.replace("ä", "\x7f"), "control-character"),
         (GOOD.replace("ä", "\\ud800"), "not-a-record"),
         (GOOD.replace('"flag"', '"flaw"'), "not-a-record"),
         (GOOD.replace("sample/1", "sample/2"), "not-a-record"),
