@@ -151,7 +151,7 @@ def _failed(row: Observation) -> str:
     return "capture" if any(map(row.nodes.get, FORBIDDEN_NODES)) else ""
 
 
-@lru_cache(maxsize=256)
+@lru_cache
 def _any_wrong(ranks: tuple[RankObservation, ...]) -> bool:
     return any(_wrong(order) for rank in ranks for order in rank.orders)
 
@@ -185,7 +185,7 @@ def _finding(finding: ObservedFinding) -> str:
 
 
 # Remembered: where ten thousand rows show all that is asked, their ranks say the same.
-@lru_cache(maxsize=256)
+@lru_cache
 def _gaps_of_ranks(ranks: tuple[RankObservation, ...], count: int, asked: Asked) -> Shared:
     seen = [rank.rank for rank in ranks]
     wanted = range(count)
