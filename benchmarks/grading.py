@@ -1,8 +1,8 @@
 """How long 10,000 rows take to grade, start-up apart: `python benchmarks/grading.py`.
 
-Binding and veto of rows in memory; the same of rows that all fail, with a reason each;
-reading the rows' bytes through the gate, before it; and all of it from a store on disc.
-Exits with 1 where the first two are not within the budget.
+Binding and veto of rows in memory; the same of rows that all fail, with a reason each; and
+all of it from a store on disc, every byte read, hashed and let through the gate. Exits with 1
+where one of them is not within the budget. The gate alone is measured beside them.
 """
 
 import argparse
@@ -90,7 +90,7 @@ def from_store(requirement: Requirement, seen: list[Observation]) -> float:
         store.link(DELIVERIES, named(digest, PUBLIC[0]), store.put(data))
         if grade(store, digest).decision != "PASS":
             raise SystemExit("the benchmark's own evidence does not pass")
-        return best(lambda: grade(store, digest), 3)
+        return best(lambda: grade(store, digest))
 
 
 def main() -> int:
@@ -109,20 +109,15 @@ def main() -> int:
             "the same, all fail",
             best(lambda: decide(requirement, bind(requirement, digest, [failed]))),
         ),
+        ("all of it, from a store on disc", from_store(requirement, seen)),
     ]
     within = True
     for what, seconds in figures:
         within &= seconds <= BUDGET
         mark = "ok  " if seconds <= BUDGET else "OVER"
         print(f"{mark} {what}: {rows} rows in {seconds:.3f} s, budget {BUDGET} s")
-    for what, seconds in (
-        (
-            "reading them through the gate",
-            best(lambda: [decode(each, Observation) for each in stored], 1),
-        ),
-        ("all of it, from a store on disc", from_store(requirement, seen)),
-    ):
-        print(f"     {what}: {rows} rows of {len(stored[0])} bytes in {seconds:.3f} s")
+    gate = best(lambda: [decode(each, Observation) for each in stored])
+    print(f"     the gate alone: {rows} rows of {len(stored[0])} bytes in {gate:.3f} s")
     return 0 if within else 1
 
 

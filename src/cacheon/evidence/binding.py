@@ -104,9 +104,10 @@ def row_refusal(expected: Expected, delivery: Delivery, row: Observation) -> str
         return "other-launch"
     if row.bundle != expected.bundle:
         return "other-bundle"
-    if row.case not in expected.cases:
+    required = expected.cases.get(row.case)
+    if required is None:
         return "not-required"
-    if row.descriptor != expected.cases[row.case]:
+    if row.descriptor != required:
         return "other-case"
     # A rehearsal on a CPU captures nothing: it is never evidence, whatever it says.
     if row.backend != "cuda":

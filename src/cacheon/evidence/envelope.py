@@ -80,16 +80,29 @@ def open_envelope(
     quorum: int = 1,
     source: str = "",
 ) -> Opened:
-    """The payload of an envelope that enough pinned keys signed.
+    """The payload of an envelope that enough pinned keys signed: of bytes that are canonical
+    and within the limits, what `opened` says. Raises RecordRefused."""
+    envelope = decode(data, Envelope, limit=MOST, source=source)
+    return opened(envelope, payload_type, pins, role=role, quorum=quorum, source=source)
 
-    1. The envelope's bytes are canonical and within the limits. 2. The type is the one
-    that is asked for. 3. Each signature is tried against each key pinned in the role, and
-    a key counts once, however many pins or signatures it has. 4. At least `quorum` keys.
-    Signatures of nobody that is pinned change nothing. The caller still decodes the
-    payload, and checks what it binds. Raises RecordRefused."""
+
+def opened(
+    envelope: Envelope,
+    payload_type: str,
+    pins: Iterable[Pin],
+    *,
+    role: str,
+    quorum: int = 1,
+    source: str = "",
+) -> Opened:
+    """The payload of an envelope that came through the gate, if enough pinned keys signed it.
+
+    1. The type is the one that is asked for. 2. Each signature is tried against each key
+    pinned in the role, and a key counts once, however many pins or signatures it has. 3. At
+    least `quorum` keys. Signatures of nobody that is pinned change nothing. The caller still
+    decodes the payload, and checks what it binds. Raises RecordRefused."""
     if quorum < 1:
         raise ValueError("an envelope that nobody need sign is not verified")
-    envelope = decode(data, Envelope, limit=MOST, source=source)
     if envelope.payload_type != payload_type:
         raise RecordRefused(
             "payload-type", file=source, expected=payload_type, got=envelope.payload_type

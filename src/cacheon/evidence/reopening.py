@@ -5,7 +5,7 @@ from typing import Final, NamedTuple, Protocol, TypeVar
 
 from cacheon.evidence.binding import Committed, Delivered, Row
 from cacheon.evidence.delivery import DELIVERY_TYPE, Delivery
-from cacheon.evidence.envelope import MOST, Envelope, Pin, open_envelope
+from cacheon.evidence.envelope import MOST, Envelope, Pin, opened
 from cacheon.evidence.grade import SetAside
 from cacheon.evidence.keys import PREFIX
 from cacheon.evidence.observation import Observation
@@ -71,21 +71,38 @@ def reopen(blobs: Blobs, digest: str, deliveries: Iterable[Committed]) -> Reopen
         if delivery is None:
             continue
         # 3.
-        found = {name: reader.observation(name) for name in sorted(set(delivery.observations))}
-        delivered.append(
-            Delivered(
-                digest=each.digest,
-                delivery=delivery,
-                rows=tuple(Row(name, row) for name, row in found.items() if row is not None),
-                missing=tuple(name for name, row in found.items() if row is None),
-            )
-        )
+        rows: list[Row] = []
+        missing: list[str] = []
+        for name in sorted(set(delivery.observations)):
+            row = reader.observation(name)
+            if row is None:
+                missing.append(name)
+            else:
+                rows.append(Row(name, row))
+        delivered.append(Delivered(each.digest, delivery, tuple(rows), tuple(missing)))
     return Reopened(digest, requirement, tuple(delivered), tuple(lost), reader.set_aside())
 
 
 def claimed_delivery(data: bytes, *, source: str = "") -> Delivery:
     """What an envelope's bytes say, whoever may have signed: only to know which keys to try,
     never to be believed. Raises RecordRefused."""
+    return _claimed(data, source)[1]
+
+
+def open_delivery(data: bytes, keys: Collection[str]) -> Delivery:
+    """The delivery in an envelope's bytes, signed by the observer that it names.
+
+    Raises RecordRefused: `key-not-pinned` where the observer is none of `keys`, `unsigned`
+    where it did not sign, and what the gate and the envelope refuse."""
+    envelope, delivery = _claimed(data, "")
+    if delivery.observer not in keys:
+        raise RecordRefused("key-not-pinned", expected="a pinned key", got=delivery.observer)
+    pin = Pin(key=PREFIX + delivery.observer, role=OBSERVER)
+    opened(envelope, DELIVERY_TYPE, [pin], role=OBSERVER)
+    return delivery
+
+
+def _claimed(data: bytes, source: str) -> tuple[Envelope, Delivery]:
     claimed = decode(data, Envelope, limit=MOST, source=source)
     if claimed.payload_type != DELIVERY_TYPE:
         raise RecordRefused(
@@ -94,20 +111,8 @@ def claimed_delivery(data: bytes, *, source: str = "") -> Delivery:
             expected=DELIVERY_TYPE,
             got=ascii(claimed.payload_type)[:80],
         )
-    return decode(claimed.payload, Delivery, limit=LIMITS.record_bytes, source=source)
-
-
-def open_delivery(data: bytes, keys: Collection[str]) -> Delivery:
-    """The delivery in an envelope's bytes, signed by the observer that it names.
-
-    Raises RecordRefused: `key-not-pinned` where the observer is none of `keys`, `unsigned`
-    where it did not sign, and what the gate and the envelope refuse."""
-    delivery = claimed_delivery(data)
-    if delivery.observer not in keys:
-        raise RecordRefused("key-not-pinned", expected="a pinned key", got=delivery.observer)
-    pin = Pin(key=PREFIX + delivery.observer, role=OBSERVER)
-    open_envelope(data, DELIVERY_TYPE, [pin], role=OBSERVER)
-    return delivery
+    delivery = decode(claimed.payload, Delivery, limit=LIMITS.record_bytes, source=source)
+    return claimed, delivery
 
 
 class _Reader:

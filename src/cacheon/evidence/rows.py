@@ -4,6 +4,7 @@ Only raw fields are read, each against the requirement; what a row calls itself
 (`failure = "none"`) excuses nothing that its other fields show.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from cacheon.evidence.observation import (
@@ -43,6 +44,8 @@ PERTURB = "perturb"
 
 Said = list[tuple[str, str]]
 """Pairs of a reason code and a detail for people."""
+Shared = tuple[tuple[str, str], ...]
+"""The same where it is remembered, and nobody may add to it."""
 
 
 class Asked(NamedTuple):
@@ -127,13 +130,7 @@ def gaps(case: RequiredCase, row: Observation, asked: Asked) -> Said:
     if row.graph_required != asked.graph:
         said.append(("graph-differs", f"required: {'yes' if asked.graph else 'no'}"))
     # 4.
-    seen = [rank.rank for rank in row.ranks]
-    wanted = range(ranks_of(case))
-    said += [("rank-missing", f"rank {rank}") for rank in wanted if rank not in seen]
-    if len(seen) != len(set(seen)) or not set(seen) <= set(wanted):
-        said.append(("row-incoherent", f"ranks {one_line(str(seen), 80)} of {len(wanted)}"))
-    for rank in row.ranks:
-        said += _gaps_of_rank(rank, asked)
+    said += _gaps_of_ranks(row.ranks, ranks_of(case), asked)
     # 5.
     absent = asked.probes - set(row.probes)
     said += [("probe-missing", probe) for probe in sorted(absent)]
@@ -149,9 +146,14 @@ def _failed(row: Observation) -> str:
     for finding in row.findings:
         if finding.rule not in ADVICE:
             return CLASS_OF[finding.stage]
-    if any(_wrong(order) for rank in row.ranks for order in rank.orders):
+    if _any_wrong(row.ranks):
         return "replay"
-    return "capture" if any(row.nodes.get(kind) for kind in FORBIDDEN_NODES) else ""
+    return "capture" if any(map(row.nodes.get, FORBIDDEN_NODES)) else ""
+
+
+@lru_cache
+def _any_wrong(ranks: tuple[RankObservation, ...]) -> bool:
+    return any(_wrong(order) for rank in ranks for order in rank.orders)
 
 
 def _wrong(order: OrderObservation) -> bool:
@@ -180,6 +182,19 @@ def _what_failed(row: Observation) -> str:
 def _finding(finding: ObservedFinding) -> str:
     place = f" at {finding.file}:{finding.line}" if finding.file else ""
     return one_line(f"{finding.rule}{place}: {finding.message}", 300)
+
+
+# Remembered: where ten thousand rows show all that is asked, their ranks say the same.
+@lru_cache
+def _gaps_of_ranks(ranks: tuple[RankObservation, ...], count: int, asked: Asked) -> Shared:
+    seen = [rank.rank for rank in ranks]
+    wanted = range(count)
+    said: Said = [("rank-missing", f"rank {rank}") for rank in wanted if rank not in seen]
+    if len(seen) != len(set(seen)) or not set(seen) <= set(wanted):
+        said.append(("row-incoherent", f"ranks {one_line(str(seen), 80)} of {len(wanted)}"))
+    for rank in ranks:
+        said += _gaps_of_rank(rank, asked)
+    return tuple(said)
 
 
 def _gaps_of_rank(rank: RankObservation, asked: Asked) -> Said:

@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from cacheon.evidence.case import case_digest
 from cacheon.evidence.requirement import RequiredVariant, Requirement
 from cacheon.evidence.rows import PERTURB, ranks_of
+from cacheon.records.canonical import respell
+from cacheon.records.digest import sha256
 
 
 def unsound(requirement: Requirement) -> tuple[str, ...]:
@@ -17,7 +18,8 @@ def unsound(requirement: Requirement) -> tuple[str, ...]:
     3. A covered variant misses nothing; one that may not be routed applies to no case.
     4. Enough replays to show anything; no more observers must agree than there are keys.
 
-    No fault of a candidate's is among these: they are the authority's."""
+    No fault of a candidate's is among these: they are the authority's. The caller owes a
+    requirement that has canonical bytes: that was decoded, or can be encoded."""
     said: list[str] = []
     # 1.
     slots = [member.slot for member in requirement.members]
@@ -51,7 +53,7 @@ def _unsound_variant(variant: RequiredVariant, graph_required: bool) -> list[str
     for case in variant.cases:
         if (case.descriptor.slot, case.descriptor.variant) != (variant.slot, variant.variant):
             said.append(f"case {case.case} is not of variant {name}")
-        if case_digest(case.descriptor) != case.case:
+        if sha256(respell(case.descriptor)) != case.case:
             said.append(f"case {case.case} is not the digest of its descriptor")
         if ranks_of(case) < 1:
             said.append(f"case {case.case} has no world size")

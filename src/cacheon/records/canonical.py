@@ -4,12 +4,15 @@ Sorted keys, no white space, no floats, integers within ±(2^53 − 1), ASCII ke
 8785 and msgspec's sorted encoder agree.
 """
 
+import functools
 import re
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
 
 from cacheon.records.errors import RecordRefused
+from cacheon.records.strict import Record, is_plain
 
 T = TypeVar("T")
 
@@ -21,11 +24,12 @@ LARGEST = (1 << 53) - 1
 
 _NO_BRACKET = bytes(byte for byte in range(256) if byte not in b"[]{}")
 _BRACES = bytes.maketrans(b"[]", b"{}")
-_OPEN = ord("{")
+_OPEN, _BACKSLASH, _DELETE = b"{\\\x7f"
 _ESCAPE = re.compile(rb'\\[^"\\]')
-_ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
-_INEXACT = (b"0.", b"0e", b"0E", b"0" * 16)
-"""What a float and a long integer have in them, every digit made a zero."""
+_NUMBERS = bytes.maketrans(b"123456789,[-", b"0" * 9 + b":::")
+_LONG = b":" + b"0" * 16
+"""How a long integer in a record begins, once `_NUMBERS` made every digit a zero, and what may
+stand before a number a colon."""
 _ENCODER = msgspec.json.Encoder(order="sorted")
 
 
@@ -36,37 +40,61 @@ def encode(record: object, *, source: str = "") -> bytes:
     return _ENCODER.encode(record)
 
 
+def respell(record: object) -> bytes:
+    """The canonical bytes of a record that has some already, or of a part of it: what came
+    through `decode` or `encode` holds nothing inexact, and is not walked again."""
+    return _ENCODER.encode(record)
+
+
 def decode(data: bytes, kind: type[T], *, limit: int = LIMIT, source: str = "") -> T:
     """A record of `kind` from its canonical bytes.
 
-    1. Not more than `limit` bytes. 2. Brackets not deeper than anybody needs, seen before
-    anything is parsed. 3. Decoded strictly into the type. 4. Encoding the result gives
-    these very bytes back: no duplicate key, other spelling of a number, mark or white
-    space gets through. Raises RecordRefused; what the record says is the caller's to check."""
+    1. Not more than `limit` bytes. 2. Brackets not deeper than anybody needs: where the type
+    does not show how deep they may nest, seen before anything is parsed. 3. Decoded strictly
+    into the type. 4. Encoding the result gives these very bytes back: no duplicate key, other
+    spelling of a number, mark or white space gets through. Raises RecordRefused; what the
+    record says is the caller's to check."""
     if len(data) > limit:
         raise RecordRefused(
             "too-large", file=source, expected=f"at most {limit} bytes", got=f"{len(data)}"
         )
-    bare = _outside_strings(data)
-    if _depth(bare) > DEEPEST:
-        raise RecordRefused(
-            "too-deep", file=source, expected=f"at most {DEEPEST} open brackets", got="more"
-        )
+    decoder, shown = _decoder(kind)
+    if not shown:
+        _refuse_deep(data, source)
     try:
-        record = msgspec.json.decode(data, type=kind, strict=True)
+        record: T = decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        _refuse_deep(data, source)
         raise RecordRefused(
             "not-a-record",
             file=source,
             expected=f"a {getattr(kind, '__name__', kind)}",
             got=str(error),
         ) from error
-    encoded = _ENCODER.encode(record) if _shows_exact(data, bare) else encode(record, source=source)
+    exact = shown and _shows_exact(data)
+    encoded = respell(record) if exact else encode(record, source=source)
     if encoded != data:
         raise RecordRefused(
             "not-canonical", file=source, expected="canonical bytes", got="another spelling"
         )
     return record
+
+
+def _made(kind: Any) -> tuple[msgspec.json.Decoder[Any], bool]:
+    """A type's decoder, and whether the type is a record that shows what is decoded as it:
+    nothing deeper than DEEPEST, and no float."""
+    record = isinstance(kind, type) and issubclass(kind, Record)
+    return msgspec.json.Decoder(kind, strict=True), record and is_plain(kind, DEEPEST)
+
+
+_decoder: Callable[[Any], tuple[msgspec.json.Decoder[Any], bool]] = functools.cache(_made)
+
+
+def _refuse_deep(data: bytes, source: str) -> None:
+    if _depth(_outside_strings(data)) > DEEPEST:
+        raise RecordRefused(
+            "too-deep", file=source, expected=f"at most {DEEPEST} open brackets", got="more"
+        )
 
 
 def _outside_strings(data: bytes) -> bytes:
@@ -97,48 +125,50 @@ def _depth(bare: bytes) -> int:
     return deepest
 
 
-def _shows_exact(data: bytes, bare: bytes) -> bool:
-    """Whether the bytes themselves show that nothing in them is inexact, so that the record
-    need not be walked: no control character, no float, no long integer, ASCII alone. False
-    says nothing. Only for bytes that were decoded: NaN would be spelled `null`."""
-    if not data.isascii() or b"\x7f" in data:
+def _shows_exact(data: bytes) -> bool:
+    """Whether the bytes of a record without floats show that nothing in them is inexact, so
+    that it need not be walked: no control character, no long integer, ASCII alone. False says
+    nothing."""
+    # Bytes are asked for by number: by a text of one byte, Python tries that first and fails.
+    if not data.isascii() or _DELETE in data:
         return False
-    if b"\\" in data and _ESCAPE.search(data):
+    if _BACKSLASH in data and _ESCAPE.search(data):
         return False
-    zeros = bare.translate(_ZEROS)
-    return not any(part in zeros for part in _INEXACT)
+    return data.translate(_NUMBERS).find(_LONG) < 0
 
 
 def _refuse_inexact(value: Any, file: str) -> None:
-    match value:
-        case str():
-            if not _plain(value):
-                got = ascii(value)[:80]
-                raise RecordRefused(
-                    "control-character", file=file, expected="printable text", got=got
-                )
-        case bool() | None:
-            pass
-        case int():
-            if abs(value) > LARGEST:
-                raise RecordRefused(
-                    "large-integer",
-                    file=file,
-                    expected="an integer within ±(2^53 − 1)",
-                    got="a larger one",
-                )
-        case float():
-            raise RecordRefused("float", file=file, expected="an integer or text", got="a float")
-        case dict():
-            for key, item in value.items():
-                if not str(key).isascii():
-                    got = ascii(key)[:80]
-                    raise RecordRefused("key", file=file, expected="an ASCII key", got=got)
-                _refuse_inexact(key, file)
+    # By exact types, of which msgspec leaves no subclass: cases are walked by the ten thousand.
+    kind = type(value)
+    if kind is str:
+        if not _plain(value):
+            got = ascii(value)[:80]
+            raise RecordRefused("control-character", file=file, expected="printable text", got=got)
+    elif kind is dict:
+        for key, item in value.items():
+            if not (type(key) is str and key.isascii() and key.isprintable()):
+                _refuse_key(key, file)
+            if not (type(item) is str and item.isprintable()):
                 _refuse_inexact(item, file)
-        case _:  # msgspec leaves lists and tuples, nothing else
-            for item in value:
-                _refuse_inexact(item, file)
+    elif kind is int:
+        if abs(value) > LARGEST:
+            raise RecordRefused(
+                "large-integer",
+                file=file,
+                expected="an integer within ±(2^53 − 1)",
+                got="a larger one",
+            )
+    elif kind is float:
+        raise RecordRefused("float", file=file, expected="an integer or text", got="a float")
+    elif value is not None and kind is not bool:  # msgspec leaves lists and tuples, nothing else
+        for item in value:
+            _refuse_inexact(item, file)
+
+
+def _refuse_key(key: Any, file: str) -> None:
+    if not str(key).isascii():
+        raise RecordRefused("key", file=file, expected="an ASCII key", got=ascii(key)[:80])
+    _refuse_inexact(key, file)
 
 
 def _plain(text: str) -> bool:

@@ -1,7 +1,7 @@
 """Canonical bytes, held against an independent encoder, and the gate before decoding."""
 
 import json
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import pytest
@@ -29,6 +29,7 @@ class Sample(Record):
     digest: Digest | None = None
 
 
+replace = msgspec.structs.replace
 SAMPLE = Sample(schema="sample/1", numbers=(1, -2), inner=Inner(name="ä"), named={"b": 1, "a": 2})
 
 text = st.text(st.characters(exclude_categories=("Cs", "Cc")))
@@ -104,6 +105,85 @@ def test_the_gate_refuses_what_may_not_be_encoded_and_nothing_else(value: object
         assert encoded == data and decode(data, object) == value
 
 
+class Loose(Sample):
+    """The same, of which the type does not show that it holds no float."""
+
+    spare: float | msgspec.UnsetType = msgspec.UNSET
+
+
+near = st.sampled_from([10**15 - 1, 10**15, LARGEST, LARGEST + 1, 10**30]).flatmap(
+    lambda number: st.sampled_from([number, -number])
+)
+awkward = st.text(st.sampled_from('\\"/n\n\x7fé0:,-[{1'), max_size=20)
+fields = st.fixed_dictionaries(
+    {
+        "schema": st.just("sample/1"),
+        "flag": st.booleans(),
+        "numbers": st.lists(st.integers() | near | st.floats(allow_nan=False), max_size=4),
+        "inner": st.fixed_dictionaries({"name": awkward, "count": near}) | st.none(),
+        "named": st.dictionaries(awkward, st.integers() | near, max_size=3),
+        "digest": st.none() | st.just("0" * 64),
+    },
+    optional={"other": anything, "spare": st.none()},
+)
+
+
+def outcome(data: bytes, kind: type[Sample]) -> str | dict[str, object]:
+    try:
+        return {**msgspec.structs.asdict(decode(data, kind)), "spare": None}
+    except RecordRefused as refusal:
+        return refusal.code
+
+
+@given(fields, st.none() | st.tuples(st.integers(0, 300), st.binary(max_size=3)))
+def test_what_a_type_shows_need_not_be_looked_for(
+    value: dict[str, object], change: tuple[int, bytes] | None
+) -> None:
+    """Record or code are those of the long way round."""
+    data = msgspec.json.Encoder(order="sorted").encode(value)
+    if change:
+        place, other = change
+        data = data[:place] + other + data[place + 1 :]
+    assert outcome(data, Sample) == outcome(data, Loose)
+
+
+@pytest.mark.parametrize("field", ["flag", "numbers", "inner", "named", "digest", "nobody's", "{"])
+@pytest.mark.parametrize("bracket", ["[", '{"a":'])
+def test_depth_is_seen_wherever_it_is(field: str, bracket: str) -> None:
+    for depth, code in ((DEEPEST - 1, "not-a-record"), (DEEPEST, "too-deep"), (10**5, "too-deep")):
+        data = f'{{"{field}":{bracket * depth}'.encode()
+        assert outcome(data, Sample) == outcome(data, Loose) == code
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        replace(SAMPLE, numbers=(LARGEST + 1,)),
+        replace(SAMPLE, numbers=(1, LARGEST + 1)),
+        replace(SAMPLE, numbers=(1, -LARGEST - 1)),
+        replace(SAMPLE, named={"a": LARGEST + 1}),
+        replace(SAMPLE, named={"a": 1, "b": -LARGEST - 1}),
+        replace(SAMPLE, inner=Inner(name="", count=LARGEST + 1)),
+    ],
+)
+def test_a_long_integer_is_seen_wherever_it_stands(sample: Sample) -> None:
+    data = msgspec.json.Encoder(order="sorted").encode(sample)
+    assert outcome(data.replace("ä".encode(), b"a"), Sample) == "large-integer"
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [("1.5", "float"), (f"{LARGEST + 1}", "large-integer"), ("[" * 10**5, "too-deep")],
+)
+def test_a_record_that_may_hold_anything_is_looked_through(value: str, code: str) -> None:
+    class Open(Record):
+        value: Any
+
+    with pytest.raises(RecordRefused) as caught:
+        decode(f'{{"value":{value}}}'.encode(), Open)
+    assert caught.value.code == code
+
+
 @given(st.binary(max_size=200))
 def test_no_bytes_raise_anything_else(data: bytes) -> None:
     with pytest.raises(RecordRefused):
@@ -131,6 +211,7 @@ GOOD = encode(SAMPLE).decode()
         (GOOD.replace("ä", "\\u00e4"), "not-canonical"),
         (GOOD.replace("ä", "\\u0007"), "control-character"),
         (GOOD.replace("ä", "\x85"), "control-character"),
+        (GOOD.replace("ä", "\x7f"), "control-character"),
         (GOOD.replace("ä", "\\ud800"), "not-a-record"),
         (GOOD.replace('"flag"', '"flaw"'), "not-a-record"),
         (GOOD.replace("sample/1", "sample/2"), "not-a-record"),

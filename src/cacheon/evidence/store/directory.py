@@ -177,7 +177,7 @@ class DirectoryStore(Closing):
         them there may have died first, and young again, lest they be swept now."""
         try:
             with reopened(self.rooms, room, digest) as descriptor:
-                if read(descriptor, len(data)) != data:
+                if read(descriptor, len(data), len(data)) != data:
                     raise self._refused("corrupt", digest, "the bytes of this digest", "others")
                 os.utime(descriptor)
                 self.rooms.sync(descriptor)

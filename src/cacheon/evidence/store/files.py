@@ -65,10 +65,13 @@ def reopened(rooms: Rooms, room: str, name: str, flags: int = READ) -> Iterator[
         os.close(descriptor)
 
 
-def read(descriptor: int, most: int) -> bytes:
-    """All bytes of an open file, but no more than `most` + 1 of them."""
-    ask = min(os.fstat(descriptor).st_size, most) + 1
-    data = os.read(descriptor, ask)
+def read(descriptor: int, size: int, most: int) -> bytes:
+    """All bytes of an open file, but no more than `most` + 1 of them. `size`: how many there
+    were when it was looked at."""
+    data = os.read(descriptor, min(size, most) + 1)
+    # One more was asked for than was given: the end was seen.
+    if len(data) == size:
+        return data
     while len(data) <= most and (more := os.read(descriptor, most + 1 - len(data))):
         data += more
     return data
@@ -80,8 +83,7 @@ def read_file(rooms: Rooms, room: str, name: str, most: int) -> bytes:
     # Not `reopened`: tens of thousands of records are read for one grade.
     descriptor = _opened(rooms, room, name, READ)
     try:
-        _check(rooms, room, name, descriptor)
-        data = read(descriptor, most)
+        data = read(descriptor, _check(rooms, room, name, descriptor), most)
     finally:
         os.close(descriptor)
     if len(data) > most:
@@ -107,8 +109,8 @@ def _opened(rooms: Rooms, room: str, name: str, flags: int) -> int:
         raise
 
 
-def _check(rooms: Rooms, room: str, name: str, descriptor: int) -> None:
-    """See that it is a regular file under one name."""
+def _check(rooms: Rooms, room: str, name: str, descriptor: int) -> int:
+    """See that it is a regular file under one name; its size."""
     info = os.fstat(descriptor)
     if not stat.S_ISREG(info.st_mode):
         expected, got = "a regular file", "another kind of file"
@@ -116,6 +118,7 @@ def _check(rooms: Rooms, room: str, name: str, descriptor: int) -> None:
     if info.st_nlink != 1 and not _alone(rooms, descriptor, info.st_ino):
         expected, got = "a file under one name", f"{info.st_nlink} names"
         raise _refused(rooms, "hard-link", _place(room, name), expected, got)
+    return info.st_size
 
 
 def _place(room: str, name: str) -> str:
