@@ -4,11 +4,12 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from cacheon.evidence.store.directory import DirectoryStore
 from cacheon.evidence.store.errors import StoreRefused, failing
 from cacheon.evidence.store.files import TMP, read_file
-from cacheon.evidence.store.layout import BLOBS, OWN, POINTERS, is_kind, is_name
+from cacheon.evidence.store.layout import BLOBS, OWN, POINTERS, is_kind, is_name, unfinished
 from cacheon.evidence.store.port import References
 from cacheon.evidence.store.reach import reach
 from cacheon.records.digest import is_digest, sha256
@@ -43,6 +44,8 @@ class Health(Record):
     orphans: tuple[str, ...] = ()
     """Sound blobs that no pointer reaches; not told where something reached is damaged."""
     leftovers: tuple[str, ...] = ()
+    unfinished: bool = False
+    """Whether the making of the store was interrupted before anything could be stored."""
 
     @property
     def sound(self) -> bool:
@@ -56,6 +59,17 @@ class Health(Record):
             or self.missing
             or self.unread
         )
+
+
+def fsck_directory(path: Path, references: References) -> Health:
+    """`fsck` of the store in `path`. Where the making of one stopped before there was any,
+    nothing was lost: that is sound, too. Refused with `not-a-store`; raises StoreFailed."""
+    # Asked first: a publisher may finish it meanwhile, and never unmakes a store.
+    with failing(path):
+        if unfinished(path):
+            return Health(unfinished=True)
+    with DirectoryStore.open(path) as store:
+        return fsck(store, references)
 
 
 def fsck(store: DirectoryStore, references: References) -> Health:
@@ -92,7 +106,7 @@ class _Walk:
     def __init__(self, store: DirectoryStore) -> None:
         self.store, self.rooms = store, store.rooms
         self.seen: dict[str, list[str]] = {
-            name: [] for name in Health.__struct_fields__ if name not in ("blobs", "bytes")
+            name: [] for name in Health.__struct_fields__ if name not in ("blobs", "bytes", "unfinished")
         }
         self.sound: list[str] = []
         self.bytes = 0
