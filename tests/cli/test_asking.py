@@ -118,7 +118,10 @@ def test_an_arena_of_ones_own_is_checked_and_shown(tmp_path: Path, capsys: Captu
         (["arena", "show", "nosuch"], "expected a target, a .toml file, or one of h200-decode"),
         (["arena", "show", "no.toml"], "no.toml: expected a readable file"),
         (["arena", "show", "no\0such.toml"], "got no path"),
-        (["arena", "check", "/dev/zero"], "/dev/zero: not-a-file: expected a regular file, got a device"),
+        (
+            ["arena", "check", "/dev/zero"],
+            "/dev/zero: not-a-file: expected a regular file, got a device",
+        ),
         (["arena"], "Missing command"),
         (["arena", "frob"], "No such command"),
     ],

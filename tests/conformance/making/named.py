@@ -43,11 +43,12 @@ entry = "silu"
 
 
 def entries() -> Iterator[Entry]:
-    files = sent() | published(a_grade()) | BUNDLE
+    files = sent() | published(a_grade())
     for verb, line in LINES.items():
         place = f"{NAMED}.toml" if f"{NAMED}.toml" in line else NAMED
         name = f"refused-not-a-file-named-to-{verb}-is-a-fifo"
-        yield Entry(name, (f"cacheon {line}",), files, (f"fifo {place}",))
+        given = BUNDLE if line.startswith("require") else files
+        yield Entry(name, (f"cacheon {line}",), given, (f"fifo {place}",))
     kinds = {"a-directory": f"directory {NAMED}", "an-endless-device": f"link {NAMED} /dev/zero"}
     for kind, make in kinds.items():
         name = f"refused-not-a-file-named-to-grade-is-{kind}"

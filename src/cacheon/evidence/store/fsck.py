@@ -16,6 +16,8 @@ from cacheon.records.digest import is_digest, sha256
 from cacheon.records.strict import Record
 
 _INDEX = "index.sqlite"
+_NAMELESS = frozenset(["blobs", "bytes", "unfinished"])
+"""Fields of `Health` that name nothing."""
 _GUESTS = frozenset(["log", *(_INDEX + end for end in ("", "-journal", "-wal", "-shm"))])
 """Kept in the store's directory by modules that look after them themselves."""
 
@@ -106,7 +108,9 @@ class _Walk:
     def __init__(self, store: DirectoryStore) -> None:
         self.store, self.rooms = store, store.rooms
         self.seen: dict[str, list[str]] = {
-            name: [] for name in Health.__struct_fields__ if name not in ("blobs", "bytes", "unfinished")
+            name: []
+            for name in Health.__struct_fields__
+            if name not in ("blobs", "bytes", "unfinished")
         }
         self.sound: list[str] = []
         self.bytes = 0
