@@ -5,6 +5,7 @@ import re
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from cacheon.evidence.store.directory import DirectoryStore
 from cacheon.evidence.store.errors import StoreRefused, failing
@@ -95,11 +96,8 @@ def fsck(store: DirectoryStore, references: References) -> Health:
     walk.seen["pointers"] += reached.pointers
     walk.seen["missing"] += missing
     walk.seen["unread"] += set(reached.broken) - missing - bad
-    return Health(
-        blobs=len(walk.sound),
-        bytes=walk.bytes,
-        **{field: tuple(sorted(names)) for field, names in walk.seen.items()},
-    )
+    named: dict[str, Any] = {field: tuple(sorted(names)) for field, names in walk.seen.items()}
+    return Health(blobs=len(walk.sound), bytes=walk.bytes, **named)
 
 
 class _Walk:
