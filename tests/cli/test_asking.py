@@ -105,6 +105,8 @@ def test_an_arena_of_ones_own_is_checked_and_shown(tmp_path: Path, capsys: Captu
     assert "compilation none is approved" in out
     assert "quant=fp8" in out
     assert "fp8: tolerance 0.05, row_error 0.05" in out
+    assert "published only: examinations apply the slot's numbers" in out
+    assert "no requirement is written here: it is this arena's own quant" in out
     assert run(["arena", "check", str(file), "--format", "json"]) == 0
     body = json.loads(capsys.readouterr().out)
     assert body["outlooks"][0]["published"]["arena"]["name"] == "mine"
