@@ -1,5 +1,6 @@
 """Files that a person names: read without waiting, or refused in one line."""
 
+import errno
 import os
 import signal
 import socket
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cacheon.records.errors import InputError, LimitExceeded, RecordRefused
+from cacheon.records.errors import InfrastructureError, InputError, LimitExceeded, RecordRefused
 from cacheon.workflows.reading import read_bytes
 
 
@@ -85,3 +86,14 @@ def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
 def test_what_cannot_be_opened_is_one_line(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match="expected a readable file, got "):
         read_bytes(tmp_path / name)
+
+
+def test_a_file_system_that_fails_is_not_the_path_s_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object) -> int:
+        raise OSError(errno.EIO, "unread")
+
+    monkeypatch.setattr(os, "open", failing)
+    with pytest.raises(InfrastructureError, match="named: Input/output error"):
+        read_bytes(tmp_path / "named")

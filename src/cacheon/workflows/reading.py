@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from cacheon.records.canonical import LIMIT, decode
-from cacheon.records.errors import InputError, LimitExceeded, RecordRefused
+from cacheon.records.errors import InfrastructureError, InputError, LimitExceeded, RecordRefused
 
 T = TypeVar("T")
 # Without O_NONBLOCK whoever opens a FIFO waits for its writer, for ever if there is none.
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_MACHINE = frozenset([errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM])
+"""What is no fault of the path's."""
 _KINDS = {
     stat.S_IFDIR: "a directory",
     stat.S_IFIFO: "a FIFO",
@@ -24,7 +26,8 @@ def read_bytes(path: Path, limit: int = LIMIT) -> bytes:
     """The bytes of a regular file, at most `limit` of them; a link to one may be named.
 
     Refused with `not-a-file` for a FIFO, a socket, a device or a directory. Raises InputError
-    where it cannot be read, LimitExceeded where it is larger."""
+    where it cannot be read, LimitExceeded where it is larger, InfrastructureError where the
+    file system or the machine failed."""
     try:
         descriptor = os.open(path, _READ)
         try:
@@ -37,9 +40,12 @@ def read_bytes(path: Path, limit: int = LIMIT) -> bytes:
             os.close(descriptor)
     except (OSError, ValueError) as error:
         # ValueError: a path with a NUL in it.
-        if isinstance(error, OSError) and error.errno == errno.ENXIO:
+        number = error.errno if isinstance(error, OSError) else None
+        if number == errno.ENXIO:
             raise _no_file(path, "a socket, or no device") from error
-        reason = error.strerror if isinstance(error, OSError) else None
+        reason = os.strerror(number) if number else None
+        if number in _MACHINE:
+            raise InfrastructureError(f"{path}: {reason}") from error
         raise InputError(
             file=str(path), expected="a readable file", got=reason or "no path"
         ) from error
