@@ -1,9 +1,11 @@
 """Intake at the door: what is taken in, what is refused, and that a refusal keeps nothing."""
 
+import errno
 import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -222,6 +224,30 @@ def test_an_observers_store_is_a_delivery(capsys: Captured) -> None:
 def test_what_is_no_fault_of_the_delivery(words: list[str], line: str, capsys: Captured) -> None:
     assert run([*taking(sent(body(seen_by()))), *words]) == 2
     assert line in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["nowhere", "a" * 300, "sent/" + "a" * 300, "nowhere/at/all"])
+def test_a_delivery_that_is_nowhere_is_one_line(name: str, capsys: Captured) -> None:
+    sent(body(seen_by()))
+    assert run(taking(name)) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1
+
+
+def test_a_file_system_that_cannot_tell_is_no_fault_of_the_delivery(
+    monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    delivery = sent(body(seen_by()))
+    real = os.stat
+
+    def failing(path: Any, *args: Any, **named: Any) -> os.stat_result:
+        if str(path).endswith("format"):
+            raise OSError(errno.EIO, "unread")
+        return real(path, *args, **named)
+
+    monkeypatch.setattr(os, "stat", failing)
+    assert run(taking(delivery)) == 3
+    assert "Input/output error; nothing was decided by this" in capsys.readouterr().err
 
 
 def test_a_folder_asks_for_digests_and_hashes() -> None:

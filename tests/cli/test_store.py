@@ -74,11 +74,28 @@ def test_what_is_no_record_is_listed_as_such(root: Path, capsys: Captured) -> No
 
 @pytest.mark.parametrize("verb", ["ls", "fsck", "sweep"])
 def test_no_store_is_one_line(verb: str, tmp_path: Path, capsys: Captured) -> None:
+    (tmp_path / "notes").touch()
     assert run([verb, str(tmp_path)]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert "not-a-store: expected a file `format`" in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("left", [[], ["format.0123456789abcdef"]])
+def test_a_store_that_was_never_finished_is_sound_and_said_to_be_empty(
+    left: list[str], tmp_path: Path, capsys: Captured
+) -> None:
+    for name in left:
+        (tmp_path / "tmp").mkdir()
+        (tmp_path / "tmp" / name).write_bytes(b"cacheon-")
+    assert run(["fsck", str(tmp_path)]) == 0
+    said = "no store yet  making it was interrupted: nothing was ever stored\n"
+    assert capsys.readouterr().out == said
+    assert run(["fsck", str(tmp_path), "--format", "json"]) == 0
+    body = json.loads(capsys.readouterr().out)
+    assert body["sound"] is body["health"]["unfinished"] is True
+    assert run(["ls", str(tmp_path)]) == 2
 
 
 # --- show ----------------------------------------------------------------------------------

@@ -13,9 +13,10 @@ Examples:
 
 \b
 Exit codes:
-  0 sound: what interrupted publishers leave (orphans, leftovers) is no damage
+  0 sound: what interrupted publishers leave (orphans, leftovers) is no damage, nor is an
+    empty directory, where making a store was interrupted and nothing was ever stored
   1 damaged: something is not what it was published as, is missing, or does not belong there
-  2 no store lies there
+  2 no store lies there, but something else, or not even a directory
   3 the store could not be read: nothing is known
 """
 _DAMAGED = 1

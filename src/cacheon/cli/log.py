@@ -75,7 +75,8 @@ def append(log: Path, digests: tuple[str, ...], store: Path, form: str) -> int:
 @FORMAT
 def checkpoint(log: Path, origin: str, key: Path, output: Path | None, form: str) -> int:
     """Sign how many entries LOG has and what their root is. A history that does not fit
-    the last checkpoint is not signed."""
+    the last checkpoint is not signed, nor a log whose last checkpoint another key signed:
+    a log is its owner's, and keeps its key."""
     # Imported here, as in every verb: `--help` needs none of it.
     from cacheon.workflows.log import checkpoint as sign
 
@@ -113,7 +114,8 @@ def checkpoint(log: Path, origin: str, key: Path, output: Path | None, form: str
     "--store",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="A store that must hold what the log lists.",
+    help="A store that must hold the records that the log lists. What those rest on is not looked "
+    "for: `cacheon audit` and `cacheon fsck` do that.",
 )
 @FORMAT
 def verify(
@@ -127,8 +129,10 @@ def verify(
     if form == "json":
         write_json("cacheon.log.v1", found)
     else:
-        from cacheon.report.audits import absent_lines, logged_lines
+        from cacheon.report.audits import absent_lines, logged_lines, stored_line
 
         write_lines(logged_lines(found.origin, found.contradiction, found.size, found.since, {}))
         write_lines(absent_lines(found.absent))
+        if store is not None and not found.contradiction:
+            write_lines([stored_line(found.absent)])
     return _CONTRADICTED if found.contradiction or found.absent else 0

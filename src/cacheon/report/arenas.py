@@ -69,6 +69,9 @@ def _facts(published: Published) -> Iterator[tuple[str, str]]:
     for quant, bound in arena.bounds.items():
         numbers = f"tolerance {bound.tolerance:g}, row_error {bound.row_error:g}"
         yield "bounds", f"{one_line(quant)}: {numbers}"
+        yield "", "published only: examinations apply the slot's numbers"
+        if quant == arena.context.given.get("quant"):
+            yield "", "and no requirement is written here: it is this arena's own quant"
 
 
 def _graphs(arena: Arena) -> str:

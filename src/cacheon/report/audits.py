@@ -58,6 +58,12 @@ def absent_lines(absent: Sequence[Entry]) -> Iterator[Line]:
         yield [("red", f"  deleted: {entry.kind} {entry.digest}")]
 
 
+def stored_line(absent: Sequence[Entry]) -> Line:
+    """How far a store was looked at for a log: no more than its entries themselves."""
+    words = "looked for the records that are listed" if absent else "every record listed is stored"
+    return [("dim", f"  {words}; what they rest on is for `cacheon audit` and `cacheon fsck`")]
+
+
 def checkpoint_line(checkpoint: Checkpoint) -> Line:
     """A checkpoint on one line."""
     return [

@@ -33,7 +33,14 @@ def fact_words(facts: dict[str, str]) -> str:
 
 def health_lines(health: Health) -> Iterator[Line]:
     """Every finding on a line of its own, damage first; then one line that sums up."""
-    damage = [name for name in Health.__struct_fields__ if name not in _COUNTS + _SOUND]
+    if health.unfinished:
+        yield [
+            ("bold", "no store yet"),
+            ("", "  making it was interrupted: nothing was ever stored"),
+        ]
+        return
+    others = (*_COUNTS, *_SOUND, "unfinished")
+    damage = [name for name in Health.__struct_fields__ if name not in others]
     for style, names in (("red", damage), ("yellow", list(_SOUND))):
         for name in names:
             for place in getattr(health, name):

@@ -3,13 +3,12 @@
 from pathlib import Path
 
 from cacheon.evidence.references import references
-from cacheon.evidence.store import DirectoryStore
-from cacheon.evidence.store.fsck import Health, fsck
+from cacheon.evidence.store.fsck import Health, fsck_directory
 
 
 def check_store(store: Path) -> Health:
     """Every file looked at, every blob hashed again, every pointer followed; nothing is
-    changed. Raises InputError where no store lies there, InfrastructureError where it cannot
+    changed. A store whose making was interrupted holds nothing, and is sound. Raises
+    InputError where no store lies there, InfrastructureError where it cannot
     be read."""
-    with DirectoryStore.open(store) as opened:
-        return fsck(opened, references)
+    return fsck_directory(store, references)

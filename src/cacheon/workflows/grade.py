@@ -12,6 +12,8 @@ from cacheon.evidence.pointers import REQUIREMENTS, committed, named
 from cacheon.evidence.reopening import reopen
 from cacheon.evidence.requirement import Requirement
 from cacheon.evidence.store import DirectoryStore
+from cacheon.evidence.store.errors import failing
+from cacheon.evidence.store.layout import unfinished
 from cacheon.records.digest import is_digest
 from cacheon.records.errors import InputError, RecordRefused
 from cacheon.records.strict import Record
@@ -40,7 +42,10 @@ def grade(
     Raises InputError where nothing is known of the requirement, where it binds another
     bundle or applies an older policy; StoreFailed where the store cannot be used. Then
     nothing is published."""
-    with DirectoryStore.open(store) as kept:
+    # Where an intake died before there was a store, nothing was lost: there is no evidence.
+    with failing(store):
+        create = unfinished(store)
+    with DirectoryStore.open(store, create=create) as kept:
         for text in minimum:
             raise_minimum(kept, *arena_version(text))
         digest = requirement_named(kept, requirement)

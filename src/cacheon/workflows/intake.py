@@ -1,6 +1,8 @@
 """`intake`: a finished delivery taken into the authority's store, whole or not at all."""
 
 import contextlib
+import errno
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -11,11 +13,14 @@ from cacheon.evidence.minimum import minima, raise_minimum
 from cacheon.evidence.reopening import Blobs, claimed_delivery
 from cacheon.evidence.running import SENT
 from cacheon.evidence.store import DirectoryStore, StoreRefused
+from cacheon.evidence.store.errors import StoreFailed
 from cacheon.evidence.store.folder import Folder
 from cacheon.records.digest import is_digest
 from cacheon.records.errors import InputError, RecordRefused
 from cacheon.records.strict import Record
 from cacheon.workflows.naming import arena_version, requirement_named
+
+_NOTHING = frozenset([errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG])
 
 
 class DeliveryRefused(InputError):
@@ -92,7 +97,16 @@ def _file(path: Path) -> bytes:
 
 
 def _is_store(path: Path) -> bool:
-    return (path / "format").exists()
+    """Whether a store lies there. Raises StoreFailed where the file system cannot tell."""
+    try:
+        os.stat(path / "format")
+    except OSError as error:
+        if error.errno not in _NOTHING:
+            raise StoreFailed(error, str(path)) from error
+        return False
+    except ValueError:  # a path with a NUL in it
+        return False
+    return True
 
 
 def _sent(store: Path, requirement: str) -> str:

@@ -35,6 +35,7 @@ from cacheon.records.digest import sha256
 from cacheon.records.errors import InfrastructureError, InputError
 from cacheon.records.strict import Record
 from cacheon.report.results import Observed
+from cacheon.workflows.hostility import with_hostility
 from cacheon.workflows.launch import described
 from cacheon.workflows.opening import Opened, copied
 from cacheon.workflows.projection import Binding, lost, project
@@ -136,7 +137,8 @@ class Observing:
         return digests
 
     def _examine(self, binding: Binding, variant: RequiredVariant) -> tuple[Observation, ...]:
-        """Every required case of a variant, under a seed that nobody knew before."""
+        """Every required case of a variant, under a seed that nobody knew before; what the scan
+        found in the source before it was loaded counts, too."""
         row = row_of(self.candidate.bundle, variant)
         request = request_of(self.asked, variant, row, self.snapshot)
         self.examiner.reseed(msgspec.structs.replace(self.settings, seed=secrets.randbits(48)))
@@ -145,6 +147,12 @@ class Observing:
         except InfrastructureError as error:
             backend = "cuda" if self.settings.device == "cuda" else "rehearsal"
             return lost(binding, request, backend, self.settings.isolation, error.message)
+        outcome = with_hostility(
+            outcome,
+            self.candidate.scanned,
+            device=self.settings.device,
+            graph=self.asked.graph_required,
+        )
         self.outcomes.append(outcome)
         return project(binding, request, outcome)
 

@@ -216,6 +216,9 @@ def _health() -> Iterator[Entry]:
     orphan = canonical({"schema": "cacheon/observation/1"})
     left = {blob(sha256(orphan)): orphan, "evidence/tmp/spare": b""}
     yield Entry("sound-with-what-a-crash-leaves", check, GOOD | left)
+    yield Entry("sound-empty-where-making-it-was-interrupted", check, {}, ("directory evidence",))
+    begun = {"evidence/tmp/format.0123456789abcdef": b"cacheon-st"}
+    yield Entry("sound-unfinished-where-making-it-was-interrupted", check, begun)
     place = blob(ROW)
     aside = {name: data for name, data in GOOD.items() if name != place}
     yield Entry("damaged-record-deleted", check, aside)

@@ -2,11 +2,20 @@
 
 from pathlib import Path
 
-from tests.conformance.making import auditing, bound, decisions, files, gate, signing, tampering
+from tests.conformance.making import (
+    auditing,
+    bound,
+    decisions,
+    files,
+    gate,
+    named,
+    signing,
+    tampering,
+)
 from tests.conformance.making.entry import Entry
 
 ROOT = Path(__file__).parents[1]
-_SUBJECTS = (gate, bound, signing, files, decisions, tampering, auditing)
+_SUBJECTS = (gate, bound, signing, files, named, decisions, tampering, auditing)
 
 
 def entries() -> list[Entry]:

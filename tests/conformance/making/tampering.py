@@ -113,6 +113,10 @@ def _crashes() -> Iterator[Entry]:
     nonce = f"evidence/pointers/nonce/{REQUIREMENT['nonce']}-{KEYS[0]}"
     before = gone(GOOD, counts)
     yield regraded("no-decision-no-evidence-killed-before-the-commit", before)
+    begun = {"requirement.json": canonical(REQUIREMENT)}
+    begun["evidence/tmp/format.0123456789abcdef"] = b"cacheon-st"
+    yield regraded("no-decision-no-evidence-killed-before-there-was-a-store", begun)
+    yield Entry("pass-killed-before-there-was-a-store", (INTAKE, GRADE), sent() | begun)
     yield Entry("pass-killed-before-the-commit-and-repeated", (INTAKE, GRADE), sent() | before)
     earlier = gone(before, nonce)
     yield Entry("pass-killed-before-the-nonce-and-repeated", (INTAKE, GRADE), sent() | earlier)

@@ -98,7 +98,7 @@ def _opened(rooms: Rooms, room: str, name: str, flags: int) -> int:
     except OSError as error:
         place = _place(room, name)
         match error.errno:
-            case errno.ENOENT:
+            case errno.ENOENT | errno.ENAMETOOLONG:
                 raise _refused(rooms, "missing", place, "a stored file", "none") from error
             case errno.ELOOP:
                 raise _refused(rooms, "not-a-file", place, "a file", "a link") from error

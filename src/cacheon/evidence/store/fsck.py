@@ -4,17 +4,21 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 from cacheon.evidence.store.directory import DirectoryStore
 from cacheon.evidence.store.errors import StoreRefused, failing
 from cacheon.evidence.store.files import TMP, read_file
-from cacheon.evidence.store.layout import BLOBS, OWN, POINTERS, is_kind, is_name
+from cacheon.evidence.store.layout import BLOBS, OWN, POINTERS, is_kind, is_name, unfinished
 from cacheon.evidence.store.port import References
 from cacheon.evidence.store.reach import reach
 from cacheon.records.digest import is_digest, sha256
 from cacheon.records.strict import Record
 
 _INDEX = "index.sqlite"
+_NAMELESS = frozenset(["blobs", "bytes", "unfinished"])
+"""Fields of `Health` that name nothing."""
 _GUESTS = frozenset(["log", *(_INDEX + end for end in ("", "-journal", "-wal", "-shm"))])
 """Kept in the store's directory by modules that look after them themselves."""
 
@@ -43,6 +47,8 @@ class Health(Record):
     orphans: tuple[str, ...] = ()
     """Sound blobs that no pointer reaches; not told where something reached is damaged."""
     leftovers: tuple[str, ...] = ()
+    unfinished: bool = False
+    """Whether the making of the store was interrupted before anything could be stored."""
 
     @property
     def sound(self) -> bool:
@@ -56,6 +62,17 @@ class Health(Record):
             or self.missing
             or self.unread
         )
+
+
+def fsck_directory(path: Path, references: References) -> Health:
+    """`fsck` of the store in `path`. Where the making of one stopped before there was any,
+    nothing was lost: that is sound, too. Refused with `not-a-store`; raises StoreFailed."""
+    # Asked first: a publisher may finish it meanwhile, and never unmakes a store.
+    with failing(path):
+        if unfinished(path):
+            return Health(unfinished=True)
+    with DirectoryStore.open(path) as store:
+        return fsck(store, references)
 
 
 def fsck(store: DirectoryStore, references: References) -> Health:
@@ -79,11 +96,8 @@ def fsck(store: DirectoryStore, references: References) -> Health:
     walk.seen["pointers"] += reached.pointers
     walk.seen["missing"] += missing
     walk.seen["unread"] += set(reached.broken) - missing - bad
-    return Health(
-        blobs=len(walk.sound),
-        bytes=walk.bytes,
-        **{field: tuple(sorted(names)) for field, names in walk.seen.items()},
-    )
+    named: dict[str, Any] = {field: tuple(sorted(names)) for field, names in walk.seen.items()}
+    return Health(blobs=len(walk.sound), bytes=walk.bytes, **named)
 
 
 class _Walk:
@@ -92,7 +106,9 @@ class _Walk:
     def __init__(self, store: DirectoryStore) -> None:
         self.store, self.rooms = store, store.rooms
         self.seen: dict[str, list[str]] = {
-            name: [] for name in Health.__struct_fields__ if name not in ("blobs", "bytes")
+            name: []
+            for name in Health.__struct_fields__
+            if name not in ("blobs", "bytes", "unfinished")
         }
         self.sound: list[str] = []
         self.bytes = 0

@@ -12,6 +12,7 @@ FORMAT = b"cacheon-store/1\n"
 BLOBS, POINTERS = "blobs", "pointers"
 OWN = frozenset(["format", BLOBS, POINTERS, TMP])
 _KIND = re.compile(r"\A[a-z]{1,32}\Z")
+_SPARE = re.compile(r"\Aformat\.[0-9a-f]{16}\Z")
 _NAME = re.compile(r"\A[0-9a-f]{64}(-[0-9a-f]{64}){0,2}\Z")
 
 
@@ -55,8 +56,9 @@ def make_root(root: Path, *, fsync: bool) -> None:
 def check_format(rooms: Rooms, *, create: bool) -> None:
     """See that this is a store; with `create`, make it one where nothing else lies there.
 
-    The file `format` comes last: where it is missing, making the store goes on from
-    wherever it stopped. Refused with `not-a-store`; raises OSError."""
+    The file `format` comes first, whole and at once (`files.publish`): a directory is a store,
+    or `unfinished`, and then the next call goes on from wherever the last one stopped.
+    Refused with `not-a-store`; raises OSError."""
     try:
         said = read_file(rooms, "", "format", len(FORMAT))
     except StoreRefused as error:
@@ -65,12 +67,27 @@ def check_format(rooms: Rooms, *, create: bool) -> None:
         strange = sorted(set(os.listdir(rooms.get(""))) - OWN)
         if not create or strange:
             raise _no_store(rooms, f"without it: {strange[0]}" if strange else "none") from error
+        publish(rooms, "", "format", FORMAT)
         for room in (BLOBS, POINTERS):
             rooms.make(room)
-        publish(rooms, "", "format", FORMAT)
     else:
         if said != FORMAT:
             raise _no_store(rooms, ascii(said))
+
+
+def unfinished(root: Path) -> bool:
+    """Whether the making of a store stopped here before there was one: an empty directory, or
+    one that holds no more than copies of `format` that never came into place.
+
+    Nothing was ever stored in it, since nothing is before `format` is in place. Refused as
+    `Rooms`; raises OSError."""
+    rooms = Rooms(root, fsync=False)
+    try:
+        names = os.listdir(rooms.get(""))
+        spares = os.listdir(rooms.get(TMP)) if names == [TMP] else []
+        return names in ([], [TMP]) and all(_SPARE.match(spare) for spare in spares)
+    finally:
+        rooms.close()
 
 
 def _no_store(rooms: Rooms, got: str) -> StoreRefused:

@@ -80,3 +80,8 @@ def test_a_failing_system_is_nobodys_fault(tmp_path: Path, monkeypatch: pytest.M
         monkeypatch.setattr(os, "read", fail)
         with pytest.raises(StoreFailed):
             folder.get(NAME)
+
+
+def test_a_name_that_no_file_can_have_is_missing(tmp_path: Path) -> None:
+    with Folder(tmp_path) as folder:
+        assert code(lambda: folder.file("a" * 300, 1)) == "missing"

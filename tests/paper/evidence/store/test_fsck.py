@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cacheon.evidence.store import DirectoryStore, Limits, StoreRefused
-from cacheon.evidence.store.fsck import Health, fsck
+from cacheon.evidence.store.fsck import Health, fsck, fsck_directory
 from cacheon.evidence.store.sweep import Swept, sweep
 from cacheon.records.digest import sha256
 from cacheon.records.errors import RecordRefused
@@ -53,7 +53,7 @@ def replaced(path: Path, data: bytes) -> None:
 def looked(store: DirectoryStore) -> dict[str, tuple[str, ...]]:
     """The fields that name something."""
     health = fsck(store, references)
-    fields = Health.__struct_fields__[2:]
+    fields = Health.__struct_fields__[2:-1]
     seen = {field: getattr(health, field) for field in fields if getattr(health, field)}
     assert health.sound == (not set(seen) - {"orphans", "leftovers"})
     return seen
@@ -254,3 +254,35 @@ def test_a_dry_run_tells_the_same_and_removes_nothing(store: DirectoryStore, roo
     assert len(told.orphans) == len(told.leftovers) == 1
     assert sweep(store, references, older_than=-5) == told
     assert sweep(store, references, older_than=-5).orphans == ()
+
+
+# --- a store that was never finished ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("tmp", [None, (), ("format.0123456789abcdef", "format." + "f" * 16)])
+def test_where_making_a_store_stopped_nothing_was_lost(
+    tmp: tuple[str, ...] | None, tmp_path: Path
+) -> None:
+    if tmp is not None:
+        (tmp_path / "tmp").mkdir()
+        for name in tmp:
+            (tmp_path / "tmp" / name).write_bytes(b"cacheon-s")
+    health = fsck_directory(tmp_path, references)
+    assert health == Health(unfinished=True) and health.sound
+    with DirectoryStore.open(tmp_path, create=True):
+        health = fsck_directory(tmp_path, references)
+    assert health.sound and not health.unfinished and health.leftovers == (tmp or ())
+
+
+@pytest.mark.parametrize("left", ["blobs", "pointers", "log", "notes", "tmp/notes", "tmp/format"])
+def test_what_held_something_is_not_taken_for_unfinished(left: str, tmp_path: Path) -> None:
+    (tmp_path / left).mkdir(parents=True)
+    with pytest.raises(StoreRefused) as caught:
+        fsck_directory(tmp_path, references)
+    assert caught.value.code == "not-a-store"
+
+
+def test_no_directory_is_no_unfinished_store(tmp_path: Path) -> None:
+    with pytest.raises(StoreRefused) as caught:
+        fsck_directory(tmp_path / "none", references)
+    assert caught.value.code == "not-a-store"

@@ -1,0 +1,2 @@
+def silu(*tensors):
+    return None
