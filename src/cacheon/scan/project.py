@@ -15,13 +15,14 @@ _CHANGES = frozenset(
 @dataclass
 class Module:
     """One source: `path` as it is reported, `name` as it is imported, `nodes` all of its
-    tree."""
+    tree, `aside` those that importing never runs, which the tree is without."""
 
     path: str
     name: str
     tree: ast.Module
     lines: list[str]
     nodes: list[ast.AST] = field(default_factory=list)
+    aside: list[ast.AST] = field(default_factory=list)
     package: str = ""
     functions: dict[str, ast.FunctionDef | ast.AsyncFunctionDef] = field(default_factory=dict)
     classes: dict[str, ast.ClassDef] = field(default_factory=dict)
