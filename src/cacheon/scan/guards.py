@@ -19,18 +19,18 @@ def imported_arms(node: ast.If) -> list[ast.stmt]:
 def put_aside(nodes: Sequence[ast.AST]) -> list[ast.stmt]:
     """Take out of a source, all nodes of which these are, what importing never runs; the
     statements that were taken out. A source that may rename itself keeps all."""
-    if any(map(_renames, nodes)):
+    branches = [node for node in nodes if isinstance(node, ast.If)]
+    asking = [node for node in branches if _runs_as_script(node.test) is not None]
+    if not asking or any(map(_renames, nodes)):
         return []
     taken: list[ast.stmt] = []
-    for node in nodes:
-        if isinstance(node, ast.If):
-            as_script = _runs_as_script(node.test)
-            if as_script:
-                taken += node.body
-                node.body = [ast.copy_location(ast.Pass(), node.body[0])]
-            elif as_script is False:
-                taken += node.orelse
-                node.orelse = []
+    for node in asking:
+        if _runs_as_script(node.test):
+            taken += node.body
+            node.body = [ast.copy_location(ast.Pass(), node.body[0])]
+        else:
+            taken += node.orelse
+            node.orelse = []
     return taken
 
 

@@ -108,6 +108,17 @@ def test_sources_that_import_each_other_are_read_once(tmp_path: Path) -> None:
     assert rules == []
 
 
+@pytest.mark.parametrize(
+    "line", ["f = partial(f, 1)", "f = partial(g, f, f)", "f = partial(g, a=(f, f), b=f)"]
+)
+def test_partials_of_partials_stay_small(tmp_path: Path, line: str) -> None:
+    source = "from functools import partial\ndef g(*a, **b):\n    return a\nf = g\n"
+    source += f"{line}\n" * 2000 + ENTRY + "    f(x, out)\n    x.sum().item()\n"
+    rules, seconds = scanned(tmp_path, source)
+    assert rules == ["CG101"]
+    assert seconds < 5
+
+
 def test_deep_but_allowed_nesting_over_calls_is_walked(tmp_path: Path) -> None:
     """What lies deeper than the walk goes is unknown; nothing breaks."""
     deep = "(" * 90 + "t" + ",)" * 90 + ", t" + ".a" * 180
