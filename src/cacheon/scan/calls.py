@@ -165,7 +165,7 @@ class Calls(Methods):
         if short == "device" and values and isinstance(values[0], Host):
             known = isinstance(values[0].constant, str)
             return values[0] if known else Host(topics=frozenset({"device"}))
-        if short in torch_api.HOST_ANSWERS:
+        if short in torch_api.HOST_ANSWERS or short in torch_api.QUESTIONS:
             return HOST
         if short in torch_api.CREATIONS:
             return results.created(keywords, "host")
