@@ -17,7 +17,11 @@ _UTF_8 = {"utf-8", "utf8", "utf_8", "utf-8-sig"}
 
 def parse(data: bytes, file: str, compiled: bool = True) -> ast.Module:
     """The tree of a Python source, one that `compile` accepts. Raises InputError, which
-    names the line where there is one."""
+    names the line where there is one, and LimitExceeded."""
+    if len(data) > MOST_BYTES:
+        raise LimitExceeded(
+            file=file, expected=f"a source of at most {MOST_BYTES} bytes", got="more"
+        )
     text = decoded(data, file)
     try:
         with warnings.catch_warnings():
@@ -77,10 +81,6 @@ def children(node: ast.AST) -> list[ast.AST]:
 def bounded(data: bytes, file: str) -> tuple[ast.Module, list[ast.AST]]:
     """The tree of a source that is small and flat enough to be walked, and all its nodes,
     level by level, but operators and their kind. Raises InputError, LimitExceeded."""
-    if len(data) > MOST_BYTES:
-        raise LimitExceeded(
-            file=file, expected=f"a source of at most {MOST_BYTES} bytes", got="more"
-        )
     tree = parse(data, file, compiled=False)
     level: list[ast.AST] = [tree]
     nodes: list[ast.AST] = []

@@ -12,6 +12,7 @@ from cacheon.scan.findings import ScanReport
 from cacheon.scan.libraries import scan_sources
 from cacheon.scan.parse import MOST_BYTES
 from cacheon.scan.project import Module
+from cacheon.scan.source import check_source
 from cacheon.scan.sources import module_of
 
 MOST_FILES = 20_000
@@ -57,6 +58,8 @@ def _is_bundle(directory: Path) -> bool:
 
 def _bundle(path: Path, root: Path) -> ScanReport:
     bundle = open_bundle(root)
+    # Without what its rows declare, nothing would be walked and so nothing found.
+    check_source(bundle)
     findings = scan_bundle(bundle)
     inside = os.path.relpath(os.path.abspath(path), root)
     if inside != ".":

@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from cacheon.bundle import open_bundle
+from cacheon.records.errors import InputError
 from cacheon.scan import paths
 from cacheon.scan.flake8_plugin import Plugin
 from cacheon.scan.paths import bundle_of, scan_path
+from cacheon.scan.source import check_source
 
 MANIFEST = """
 bundle_id = "b"
@@ -63,6 +66,29 @@ def test_a_bundle_and_its_files(tmp_path: Path) -> None:
     assert seen(root / "kernels" / "k.py") == [entry]
     assert seen(root / "kernels" / "helping.py") == [helper]
     assert bundle_of(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        (SYNC.replace("silu_and_mul", "other"), "ops[1]: expected `silu_and_mul` at the top"),
+        (SYNC.replace("def silu", "async def silu"), "ops[1]: expected `silu_and_mul` at the top"),
+        (SYNC + "return\n", "line 9: expected Python, got 'return' outside function"),
+    ],
+)
+def test_a_bundle_without_what_it_declares_is_unusable(
+    tmp_path: Path, source: str, line: str
+) -> None:
+    root = bundle(tmp_path / "b")
+    (root / "kernels" / "k.py").write_text(source)
+    with pytest.raises(InputError) as caught:
+        check_source(open_bundle(root))
+    assert f"kernels/k.py: {line}" in str(caught.value)
+    for path in (root, root / "kernels" / "helping.py"):
+        (report,) = scan_path(path)
+        # The line of every verb that opens a bundle.
+        assert (report.kind, report.unusable) == ("unusable", (str(caught.value),))
+        assert report.exit_code == 2
 
 
 def test_bundles_and_other_sources_in_one_directory(tmp_path: Path) -> None:
