@@ -6,6 +6,7 @@ from pathlib import Path
 
 from cacheon.bundle import open_bundle
 from cacheon.bundle.manifest import MANIFEST
+from cacheon.bundle.tree import special
 from cacheon.records.errors import CacheonError, InputError, LimitExceeded, one_line
 from cacheon.scan.bundles import scan_bundle
 from cacheon.scan.findings import ScanReport
@@ -53,7 +54,7 @@ def bundle_of(path: Path) -> Path | None:
 
 def _is_bundle(directory: Path) -> bool:
     manifest = directory / MANIFEST
-    return manifest.is_file() and _MARK in manifest.read_bytes()[:MOST_BYTES]
+    return manifest.is_file() and _MARK in _read(manifest)
 
 
 def _bundle(path: Path, root: Path) -> ScanReport:
@@ -98,12 +99,25 @@ def _sources(path: Path, names: Sequence[str]) -> ScanReport:
 
 
 def _read(file: Path) -> bytes:
+    """The bytes of a file, through links too; a FIFO or a device is not waited for."""
     try:
-        with file.open("rb") as opened:
+        _refuse_special(file, os.stat(file))
+        with open(file, "rb", opener=_at_once) as opened:
+            _refuse_special(file, os.fstat(opened.fileno()))
             return opened.read(MOST_BYTES + 1)
     except OSError as error:
         reason = error.strerror or "an error"
         raise InputError(file=str(file), expected="a readable file", got=reason) from error
+
+
+def _at_once(file: str, flags: int) -> int:
+    return os.open(file, flags | os.O_NONBLOCK)
+
+
+def _refuse_special(file: Path, info: os.stat_result) -> None:
+    kind = special(info)
+    if kind:
+        raise InputError(file=str(file), expected="a regular file", got=kind)
 
 
 def _package_of(directory: Path) -> str:
@@ -120,6 +134,7 @@ def _inside(path: Path) -> tuple[list[Path], list[str]]:
     """The bundles below a directory, and its other Python files, relative to it; hidden
     directories and caches are left out."""
     if not path.is_dir():
+        _refuse_special(path, path.stat())
         return [], [path.name]
     bundles: list[Path] = []
     names: list[str] = []

@@ -1,6 +1,9 @@
 """What lies at a path: bundles, files of bundles, packages, files; and flake8's way in."""
 
 import ast
+import os
+import socket
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -136,6 +139,74 @@ def test_what_cannot_be_read_does_not_stop_the_rest(tmp_path: Path) -> None:
     assert [f.rule for f in report.findings] == ["CG101"]
     assert "bad.py: line 1: expected Python" in report.unusable[0]
     assert "gone.py: expected a readable file, got No such file" in report.unusable[1]
+
+
+def fifo(path: Path) -> Path:
+    os.mkfifo(path)
+    return path
+
+
+def device(path: Path) -> Path:
+    path.symlink_to("/dev/zero")
+    return path
+
+
+def listening(path: Path) -> Path:
+    # The file stays when its socket is closed.
+    with socket.socket(socket.AF_UNIX) as end:
+        end.bind(str(path))
+    return path
+
+
+SPECIAL = [(fifo, "a FIFO"), (device, "a device"), (listening, "a socket")]
+
+
+@pytest.mark.parametrize(("make", "kind"), SPECIAL)
+def test_what_is_no_regular_file_is_not_waited_for(
+    tmp_path: Path, make: Callable[[Path], Path], kind: str
+) -> None:
+    path = make(tmp_path / "q.py")
+    line = f"{path}: expected a regular file, got {kind}"
+    (report,) = scan_path(path)
+    assert (report.kind, report.unusable, report.exit_code) == ("unusable", (line,), 2)
+    # In a directory, it is a source that cannot be read; the others are.
+    (tmp_path / "norm.py").write_text(LIBRARY)
+    (report,) = scan_path(tmp_path)
+    assert (report.kind, report.files, report.unusable) == ("source", 1, (line,))
+    assert [finding.rule for finding in report.findings] == ["CG101"]
+    assert report.exit_code == 2
+
+
+@pytest.mark.parametrize(("make", "kind"), SPECIAL)
+def test_a_manifest_that_is_no_regular_file_makes_no_bundle(
+    tmp_path: Path, make: Callable[[Path], Path], kind: str
+) -> None:
+    (tmp_path / "norm.py").write_text(LIBRARY)
+    make(tmp_path / "manifest.toml")
+    assert [row[:2] for row in seen(tmp_path)] == [("source", "CG101")]
+
+
+def test_a_file_that_is_swapped_while_it_is_opened_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "norm.py").write_text(LIBRARY)
+    opener = paths._at_once
+
+    def swapped(file: str, flags: int) -> int:
+        os.unlink(file)
+        os.mkfifo(file)
+        return opener(file, flags)
+
+    monkeypatch.setattr(paths, "_at_once", swapped)
+    (report,) = scan_path(tmp_path)
+    assert report.unusable == (f"{tmp_path}/norm.py: expected a regular file, got a FIFO",)
+
+
+def test_a_link_to_a_source_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "kept.txt").write_text(LIBRARY)
+    (tmp_path / "a" / "norm.py").symlink_to(tmp_path / "kept.txt")
+    assert seen(tmp_path / "a") == [("source", "CG101", "norm.py", 6)]
 
 
 @pytest.mark.parametrize(
