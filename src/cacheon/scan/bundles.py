@@ -13,6 +13,7 @@ from cacheon.scan.events import Phase, Root
 from cacheon.scan.findings import ScanFinding
 from cacheon.scan.hygiene import hygiene
 from cacheon.scan.missing import missing
+from cacheon.scan.parse import uncollected
 from cacheon.scan.project import Module, Project
 from cacheon.scan.scanning import Scan, Start
 from cacheon.scan.sources import module_of, text_of
@@ -20,6 +21,7 @@ from cacheon.scan.undeclared import undeclared
 from cacheon.scan.values import UNKNOWN, Host, Made, Tensor, Value
 
 
+@uncollected()
 def scan_bundle(bundle: Bundle, without: frozenset[str] = frozenset()) -> tuple[ScanFinding, ...]:
     """Every finding in a bundle's sources, ignored ones too, by file and line. Nothing is
     imported. `without`: rules that are switched off.

@@ -217,6 +217,8 @@ class Functions(Calls):
         self.root, self.phase, self.facts = root, root.phase, frozenset()
         self.effects, self.used, self.read = [set()], set(), set()
         self.steps, self.streams, self.calls = 0, [], []
+        # What another root was called with says nothing of this one.
+        self.memo.clear()
         definition = self.project.node(function.path, function.line)
         self.frame = self.closures[function.path, function.line]
         frame, falls = self._run(function, definition, arguments, keywords)

@@ -11,7 +11,7 @@ from cacheon.records.errors import CacheonError, InputError, LimitExceeded, one_
 from cacheon.scan.bundles import scan_bundle
 from cacheon.scan.findings import ScanReport
 from cacheon.scan.libraries import scan_sources
-from cacheon.scan.parse import MOST_BYTES
+from cacheon.scan.parse import MOST_BYTES, uncollected
 from cacheon.scan.project import Module
 from cacheon.scan.source import check_source
 from cacheon.scan.sources import module_of
@@ -77,6 +77,7 @@ def _shown(root: Path) -> str:
     return str(root) if near.startswith("..") else near
 
 
+@uncollected()
 def _sources(path: Path, names: Sequence[str]) -> ScanReport:
     root = path if path.is_dir() else path.parent
     modules: list[Module] = []
