@@ -32,10 +32,12 @@ def scan_path(path: Path) -> tuple[ScanReport, ...]:
         if around is not None:
             return (_bundle(path, around),)
         inner, names = _inside(path)
+        if not inner and not names:
+            raise InputError(file=str(path), expected="Python sources", got="none")
     except (CacheonError, OSError) as error:
         return (_unusable(path, error),)
     reports = [report for bundle in inner for report in scan_path(bundle)]
-    return (*reports, _sources(path, names)) if names or not reports else tuple(reports)
+    return (*reports, _sources(path, names)) if names else tuple(reports)
 
 
 def _unusable(path: Path, error: CacheonError | OSError) -> ScanReport:

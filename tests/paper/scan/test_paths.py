@@ -125,9 +125,11 @@ def test_a_package_knows_its_own_name(tmp_path: Path) -> None:
     assert seen(inner)[0][2] == "reading.py"
 
 
-def test_a_directory_without_sources_is_clean(tmp_path: Path) -> None:
+def test_a_directory_without_sources_is_unusable(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("x = ")
     (report,) = scan_path(tmp_path)
-    assert (report.kind, report.files, report.exit_code) == ("source", 0, 0)
+    assert (report.kind, report.files, report.exit_code) == ("unusable", 0, 2)
+    assert report.unusable == (f"{tmp_path}: expected Python sources, got none",)
 
 
 def test_what_cannot_be_read_does_not_stop_the_rest(tmp_path: Path) -> None:
