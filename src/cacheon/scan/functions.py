@@ -216,7 +216,7 @@ class Functions(Calls):
             return UNKNOWN
         self.root, self.phase, self.facts = root, root.phase, frozenset()
         self.effects, self.used, self.read = [set()], set(), set()
-        self.steps, self.streams, self.calls = 0, [], []
+        self.streams, self.calls = [], []
         # What another root was called with says nothing of this one.
         self.memo.clear()
         definition = self.project.node(function.path, function.line)

@@ -11,6 +11,8 @@ from cacheon.records.errors import InputError, LimitExceeded
 
 MOST_BYTES = 2 << 20
 """Of one source. A parser takes a hundred times its input in memory."""
+MOST_NODES = 400_000
+"""Of one tree; of torch's own, the longest has a quarter."""
 DEEPEST = 200
 """Levels of a tree: what walks it is recursive."""
 _ENCODING = re.compile(r"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
@@ -105,6 +107,10 @@ def bounded(data: bytes, file: str) -> tuple[ast.Module, list[ast.AST]]:
     nodes: list[ast.AST] = []
     for _ in range(DEEPEST):
         nodes += level
+        if len(nodes) > MOST_NODES:
+            raise LimitExceeded(
+                file=file, expected=f"a tree of at most {MOST_NODES} nodes", got="more"
+            )
         level = [child for node in level for child in children(node)]
         if not level:
             return tree, nodes

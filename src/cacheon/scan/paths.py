@@ -10,9 +10,10 @@ from cacheon.bundle.tree import special
 from cacheon.records.errors import CacheonError, InputError, LimitExceeded, one_line
 from cacheon.scan.bundles import scan_bundle
 from cacheon.scan.findings import ScanReport
-from cacheon.scan.libraries import scan_sources
+from cacheon.scan.libraries import walked
 from cacheon.scan.parse import MOST_BYTES, uncollected
 from cacheon.scan.project import Module
+from cacheon.scan.scanning import too_long
 from cacheon.scan.source import check_source
 from cacheon.scan.sources import module_of
 
@@ -91,12 +92,14 @@ def _sources(path: Path, names: Sequence[str]) -> ScanReport:
             modules.append(module_of(data, name, str(root / name), prefix))
         except CacheonError as error:
             unusable.append(error.message)
+    scan = walked(modules)
+    unusable += [too_long(str(root / name)).message for name in sorted(scan.exhausted)]
     return ScanReport(
         path=str(path),
         root=str(root),
         kind="source",
         files=len(modules),
-        findings=scan_sources(modules),
+        findings=scan.findings(),
         unusable=tuple(unusable),
     )
 

@@ -1,6 +1,7 @@
 """What lies at a path: bundles, files of bundles, packages, files; and flake8's way in."""
 
 import ast
+import gc
 import os
 import socket
 from collections.abc import Callable
@@ -202,6 +203,19 @@ def test_a_file_that_is_swapped_while_it_is_opened_is_refused(
     monkeypatch.setattr(paths, "_at_once", swapped)
     (report,) = scan_path(tmp_path)
     assert report.unusable == (f"{tmp_path}/norm.py: expected a regular file, got a FIFO",)
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_collector_is_left_as_it_was(tmp_path: Path, enabled: bool) -> None:
+    (tmp_path / "norm.py").write_text(LIBRARY)
+    before = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        (report,) = scan_path(tmp_path)
+        assert gc.isenabled() == enabled
+    finally:
+        (gc.enable if before else gc.disable)()
+    assert report.exit_code == 1
 
 
 def test_a_link_to_a_source_is_read(tmp_path: Path) -> None:
