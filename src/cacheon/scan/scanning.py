@@ -52,7 +52,7 @@ class Scan:
 
     def _round(self, walker: Statements, starts: Sequence[Start]) -> None:
         self._detectors, self._found = Detectors(), {}
-        walker.memo.clear()
+        walker.steps.clear()
         returned: dict[str, Value] = {}
         for start in starts:
             function = self._function(walker, start)
