@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import fastjsonschema
 import pytest
@@ -137,10 +138,33 @@ def test_sarif_says_where_and_why_it_is_ignored(source: Path, capsys: Captured) 
     run(["scan", "--format", "sarif", str(source)])
     first, second = json.loads(capsys.readouterr().out)["runs"][0]["results"]
     place = first["locations"][0]["physicalLocation"]
-    assert place["artifactLocation"] == {"uri": "some%20norm.py"}
+    assert place["artifactLocation"] == {"uri": "some%20norm.py", "uriBaseId": "%SRCROOT%"}
     assert place["region"]["startLine"] == 6
     assert place["region"]["startColumn"] == 9
     assert second["suppressions"] == [{"kind": "inSource", "justification": "measured by hand"}]
+
+
+def test_sarif_leads_to_the_file(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    """Below the directory from where it was run, by a path from there; else from the root."""
+    (tmp_path / "inner").mkdir()
+    below, whole = "some%20norm.py", f"{tmp_path.as_uri()}/some%20norm.py"
+    for start, word, uri, based in [
+        (tmp_path, "some norm.py", below, True),
+        (tmp_path, str(tmp_path / "some norm.py"), below, True),
+        (tmp_path, "inner/../some norm.py", below, True),
+        (tmp_path, ".", below, True),
+        (tmp_path / "inner", "../some norm.py", whole, False),
+        (tmp_path / "inner", str(tmp_path / "some norm.py"), whole, False),
+    ]:
+        monkeypatch.chdir(start)
+        run(["scan", "--format", "sarif", word])
+        (found,) = json.loads(capsys.readouterr().out)["runs"]
+        place = found["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]
+        assert place == {"uri": uri} | ({"uriBaseId": "%SRCROOT%"} if based else {})
+        assert found["originalUriBaseIds"] == {"%SRCROOT%": {"uri": f"{start.as_uri()}/"}}
+        assert urljoin(found["originalUriBaseIds"]["%SRCROOT%"]["uri"], uri) == whole
 
 
 def test_a_finding_of_a_whole_file_has_no_line(tmp_path: Path, capsys: Captured) -> None:

@@ -116,6 +116,11 @@ def read_file(root: Path, name: str) -> bytes:
     return _read(root, name)[0]
 
 
+def special(info: os.stat_result) -> str:
+    """What a file is that is no regular one, as "a FIFO"; "" for one that is."""
+    return next((what for test, what in _SPECIAL if test(info.st_mode)), "")
+
+
 def is_shipped(root: Path) -> bool:
     """Whether a bundle is one of this package's own examples. Installers byte-compile
     these and may link them to a cache of theirs, which is no fault of the bundle's."""
@@ -203,9 +208,9 @@ def _read(root: Path, name: str) -> tuple[bytes, bool]:
 
 def _refuse_special(root: Path, name: str, info: os.stat_result) -> None:
     """Raises InputError for whatever is not one regular file under one name."""
-    for test, what in _SPECIAL:
-        if test(info.st_mode):
-            raise InputError(file=str(root), place=name, expected="a regular file", got=what)
+    kind = special(info)
+    if kind:
+        raise InputError(file=str(root), place=name, expected="a regular file", got=kind)
     if info.st_nlink != 1 and not is_shipped(root):
         raise InputError(
             file=str(root),

@@ -1,6 +1,8 @@
 """A scan as SARIF 2.1.0, for what shows findings beside code."""
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -15,6 +17,7 @@ from cacheon.scan.findings import ScanFinding, ScanReport
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
+_BASE = "%SRCROOT%"
 
 
 def sarif(reports: Sequence[ScanReport]) -> bytes:
@@ -30,6 +33,7 @@ def sarif(reports: Sequence[ScanReport]) -> bytes:
             }
         },
         "columnKind": "unicodeCodePoints",
+        "originalUriBaseIds": {_BASE: {"uri": f"{Path.cwd().as_uri()}/"}},
         "invocations": [
             {
                 "executionSuccessful": not any(report.unusable for report in reports),
@@ -62,10 +66,16 @@ def _rule(rule: Rule) -> dict[str, Any]:
     }
 
 
+def _file(path: str) -> dict[str, str]:
+    """Where a file is: from the directory that the command was run in, if below it."""
+    near = os.path.relpath(path)
+    if near.startswith(".."):
+        return {"uri": Path(os.path.abspath(path)).as_uri()}
+    return {"uri": quote(Path(near).as_posix()), "uriBaseId": _BASE}
+
+
 def _result(report: ScanReport, finding: ScanFinding, index: int) -> dict[str, Any]:
-    where: dict[str, Any] = {
-        "artifactLocation": {"uri": quote(file_of(report, finding))},
-    }
+    where: dict[str, Any] = {"artifactLocation": _file(file_of(report, finding))}
     if finding.line:
         where["region"] = {
             "startLine": finding.line,

@@ -13,13 +13,16 @@ from cacheon.scan.events import Phase, Root
 from cacheon.scan.findings import ScanFinding
 from cacheon.scan.hygiene import hygiene
 from cacheon.scan.missing import missing
+from cacheon.scan.parse import uncollected
 from cacheon.scan.project import Module, Project
-from cacheon.scan.scanning import Scan, Start
+from cacheon.scan.scanning import Scan, Start, too_long
 from cacheon.scan.sources import module_of, text_of
+from cacheon.scan.state import MOST_STEPS_OF_ALL
 from cacheon.scan.undeclared import undeclared
 from cacheon.scan.values import UNKNOWN, Host, Made, Tensor, Value
 
 
+@uncollected()
 def scan_bundle(bundle: Bundle, without: frozenset[str] = frozenset()) -> tuple[ScanFinding, ...]:
     """Every finding in a bundle's sources, ignored ones too, by file and line. Nothing is
     imported. `without`: rules that are switched off.
@@ -27,8 +30,12 @@ def scan_bundle(bundle: Bundle, without: frozenset[str] = frozenset()) -> tuple[
     Raises InputError, one line, for a source that does not parse or is past the bounds
     of a scan."""
     project = _project(bundle)
-    scan = Scan(project, without)
+    scan = Scan(project, without, MOST_STEPS_OF_ALL)
     scan.walk([start for variant in bundle.variants for start in _starts(variant)])
+    if "" in scan.exhausted:
+        raise too_long(bundle.path, MOST_STEPS_OF_ALL)
+    for path in sorted(scan.exhausted):
+        raise too_long(str(Path(bundle.path) / path))
     scan.add_all(hygiene(project))
     scan.add_all(missing(project, {variant.source for variant in bundle.variants}))
     scan.add_all(_cuda(bundle, project))

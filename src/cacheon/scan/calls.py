@@ -20,11 +20,13 @@ from cacheon.scan.values import (
     Kernel,
     Made,
     Method,
+    Partial,
     Place,
     Symbol,
     Tensor,
     Unknown,
     Value,
+    bound,
     shared,
     tensors,
 )
@@ -39,7 +41,6 @@ _WRAPPERS = frozenset(
         "torch.inference_mode",
         "torch.compiler.disable",
         "functools.wraps",
-        "functools.partial",
         "contextlib.contextmanager",
         _SAME,
     }
@@ -94,6 +95,8 @@ class Calls(Methods):
                 return self.method(node, receiver, attr, values, keywords)
             case Function():
                 return self.invoke(node, target, values, keywords)
+            case Partial(target=inner, arguments=first, keywords=named):
+                return self.apply(node, inner, [*first, *values], dict(named) | dict(keywords))
             case Class(path=path, name=name):
                 instance = Instance(path=path, name=name)
                 begin = self.member(instance, "__init__")
@@ -115,6 +118,8 @@ class Calls(Methods):
             return NOTHING
         if name in torch_api.CAPTURE_QUESTIONS:
             return facts.asked_capture()
+        if name == "functools.partial":
+            return self._partial(node, values, keywords)
         if name in _WRAPPERS:
             return values[0] if values else Symbol(name=_SAME)
         if name in torch_api.CLASSES:
@@ -128,6 +133,14 @@ class Calls(Methods):
         if short:
             return self._torch(node, short, values, keywords)
         return self._library(node, name, values, keywords)
+
+    def _partial(self, node: ast.AST, values: Arguments, keywords: Keywords) -> Value:
+        given = len(node.args) if isinstance(node, ast.Call) else 1
+        if len(values) < max(given, 1):
+            # How many arguments a star stands for is not known.
+            self.pass_on(*values, *keywords.values())
+            return UNKNOWN
+        return bound(values[0], values[1:], keywords)
 
     def place(self, node: ast.AST) -> str:
         return f"{self.frame.module.path}:{getattr(node, 'lineno', 0)}"
@@ -152,7 +165,7 @@ class Calls(Methods):
         if short == "device" and values and isinstance(values[0], Host):
             known = isinstance(values[0].constant, str)
             return values[0] if known else Host(topics=frozenset({"device"}))
-        if short in torch_api.HOST_ANSWERS:
+        if short in torch_api.HOST_ANSWERS or short in torch_api.QUESTIONS:
             return HOST
         if short in torch_api.CREATIONS:
             return results.created(keywords, "host")

@@ -9,7 +9,7 @@ from cacheon.scan import facts
 from cacheon.scan.events import Called, Shown, Tested
 from cacheon.scan.places import Places
 from cacheon.scan.project import FunctionNode, place_of
-from cacheon.scan.state import DEEPEST_LEVELS, MOST_STEPS
+from cacheon.scan.state import DEEPEST_LEVELS
 from cacheon.scan.values import (
     HOST,
     NOTHING,
@@ -33,10 +33,9 @@ _BITWISE = ast.BitAnd | ast.BitOr | ast.BitXor
 
 class Expressions(Places):
     def value(self, node: ast.expr) -> Value:
-        if self.level >= DEEPEST_LEVELS or self.steps >= MOST_STEPS:
+        if self.level >= DEEPEST_LEVELS or not (isinstance(node, ast.Constant) or self.step()):
             return UNKNOWN
         self.level += 1
-        self.steps += 1
         try:
             return self._value(node)
         finally:

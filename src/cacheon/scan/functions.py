@@ -24,6 +24,7 @@ from cacheon.scan.values import (
     Host,
     Kernel,
     Names,
+    Partial,
     Symbol,
     Value,
     joined,
@@ -206,15 +207,21 @@ class Functions(Calls):
 
     def enter(self, root: Root, function: Value, arguments: Sequence[Value]) -> Value:
         """Walk a function that is called from outside; the join of what it returns."""
+        keywords: Keywords = {}
+        if isinstance(function, Partial):
+            keywords = dict(function.keywords)
+            arguments, function = [*function.arguments, *arguments], function.target
         if not isinstance(function, Function):
-            # Made by something that is not seen: a partial, a class, an import.
+            # Made by something that is not seen: a class, an import.
             return UNKNOWN
         self.root, self.phase, self.facts = root, root.phase, frozenset()
         self.effects, self.used, self.read = [set()], set(), set()
-        self.steps, self.streams, self.calls = 0, [], []
+        self.streams, self.calls = [], []
+        # What another root was called with says nothing of this one.
+        self.memo.clear()
         definition = self.project.node(function.path, function.line)
         self.frame = self.closures[function.path, function.line]
-        frame, falls = self._run(function, definition, arguments, {})
+        frame, falls = self._run(function, definition, arguments, keywords)
         self.frame = frame
         self.emit(
             Ended(

@@ -41,12 +41,14 @@ _NAMES: dict[str, tuple[str, str]] = {
     ),
     "CG908": (
         "unpickles",
-        "pickle cPickle _pickle dill cloudpickle joblib shelve torch.load torch.jit.load "
-        "torch.package",
+        "pickle cPickle _pickle dill cloudpickle joblib shelve torch.load "
+        "torch.serialization.load torch.jit.load torch.package",
     ),
     "CG909": ("reads the environment", "os.environ os.getenv os.environb os.getenvb os.putenv"),
 }
 _TABLE = {name: (rule, what) for rule, (what, names) in _NAMES.items() for name in names.split()}
+_TAMED = frozenset({"torch.load", "torch.serialization.load"})
+"""They unpickle or not, as they are called; an import of them alone does nothing."""
 _IMPORTERS = frozenset({"importlib.import_module", "builtins.__import__"})
 _OWNED = ("torch", "triton", "builtins", "sys", "os", "gc", "numpy", "importlib")
 _SETTINGS = ("torch.backends", "torch._dynamo.config", "torch._inductor.config")
@@ -63,9 +65,13 @@ def hygiene(project: Project) -> Iterator[tuple[Module, Fault]]:
     for module in project.modules.values():
         names = _imported(module, project)
         told: set[tuple[str, int]] = set()
+        tame: set[ast.AST] = set()
         for node in module.nodes:
-            if type(node) not in _LOOKED_AT:
+            if type(node) not in _LOOKED_AT or node in tame:
                 continue
+            if isinstance(node, ast.Call) and _reads_weights(node, names):
+                # Named only to be called so: the name stands deeper than the call.
+                tame.add(node.func)
             for fault in _of(node, names):
                 key = (fault.rule, getattr(fault.node, "lineno", 0))
                 if key not in told:
@@ -98,7 +104,8 @@ def _of(node: ast.AST, names: dict[str, str]) -> Iterator[Fault]:
                 yield from _named(alias.name, node)
         case ast.ImportFrom(level=0, module=str(origin), names=aliases):
             for alias in aliases:
-                yield from _named(f"{origin}.{alias.name}", node)
+                if f"{origin}.{alias.name}" not in _TAMED:
+                    yield from _named(f"{origin}.{alias.name}", node)
         case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()):
             dotted = _dotted(node, names)
             if dotted:
@@ -154,6 +161,16 @@ def _called(
         not isinstance(k.value, ast.Constant) or k.value.value for k in pickled
     ):
         yield Fault("CG908", "`numpy.load` with allow_pickle unpickles", node)
+
+
+def _reads_weights(node: ast.Call, names: dict[str, str]) -> bool:
+    """Whether it loads tensors and plain data only, whatever the file holds."""
+    return _dotted(node.func, names) in _TAMED and any(
+        keyword.arg == "weights_only"
+        and isinstance(keyword.value, ast.Constant)
+        and keyword.value.value is True
+        for keyword in node.keywords
+    )
 
 
 def _replaced(target: ast.expr, names: dict[str, str]) -> Iterator[Fault]:

@@ -32,6 +32,11 @@ def scan_sources(
     modules: Sequence[Module], without: frozenset[str] = frozenset()
 ) -> tuple[ScanFinding, ...]:
     """Every finding, ignored ones too. `without`: rules that are switched off."""
+    return walked(modules, without).findings()
+
+
+def walked(modules: Sequence[Module], without: frozenset[str] = frozenset()) -> Scan:
+    """The scan of these sources, with the findings and what could not be walked to its end."""
     project = Project(modules)
     scan = Scan(project, without)
     # A file that is asked about alone is judged whatever it is called.
@@ -40,7 +45,7 @@ def scan_sources(
     for module in modules:
         scan.add_all(cuda_text.in_strings(module))
     scan.comments()
-    return scan.findings()
+    return scan
 
 
 def _starts(module: Module) -> Iterator[Start]:

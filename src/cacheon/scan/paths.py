@@ -6,12 +6,15 @@ from pathlib import Path
 
 from cacheon.bundle import open_bundle
 from cacheon.bundle.manifest import MANIFEST
+from cacheon.bundle.tree import special
 from cacheon.records.errors import CacheonError, InputError, LimitExceeded, one_line
 from cacheon.scan.bundles import scan_bundle
 from cacheon.scan.findings import ScanReport
-from cacheon.scan.libraries import scan_sources
-from cacheon.scan.parse import MOST_BYTES
+from cacheon.scan.libraries import walked
+from cacheon.scan.parse import MOST_BYTES, uncollected
 from cacheon.scan.project import Module
+from cacheon.scan.scanning import too_long
+from cacheon.scan.source import check_source
 from cacheon.scan.sources import module_of
 
 MOST_FILES = 20_000
@@ -30,10 +33,12 @@ def scan_path(path: Path) -> tuple[ScanReport, ...]:
         if around is not None:
             return (_bundle(path, around),)
         inner, names = _inside(path)
+        if not inner and not names:
+            raise InputError(file=str(path), expected="Python sources", got="none")
     except (CacheonError, OSError) as error:
         return (_unusable(path, error),)
     reports = [report for bundle in inner for report in scan_path(bundle)]
-    return (*reports, _sources(path, names)) if names or not reports else tuple(reports)
+    return (*reports, _sources(path, names)) if names else tuple(reports)
 
 
 def _unusable(path: Path, error: CacheonError | OSError) -> ScanReport:
@@ -52,11 +57,13 @@ def bundle_of(path: Path) -> Path | None:
 
 def _is_bundle(directory: Path) -> bool:
     manifest = directory / MANIFEST
-    return manifest.is_file() and _MARK in manifest.read_bytes()[:MOST_BYTES]
+    return manifest.is_file() and _MARK in _read(manifest)
 
 
 def _bundle(path: Path, root: Path) -> ScanReport:
     bundle = open_bundle(root)
+    # Without what its rows declare, nothing would be walked and so nothing found.
+    check_source(bundle)
     findings = scan_bundle(bundle)
     inside = os.path.relpath(os.path.abspath(path), root)
     if inside != ".":
@@ -73,6 +80,7 @@ def _shown(root: Path) -> str:
     return str(root) if near.startswith("..") else near
 
 
+@uncollected()
 def _sources(path: Path, names: Sequence[str]) -> ScanReport:
     root = path if path.is_dir() else path.parent
     modules: list[Module] = []
@@ -84,23 +92,38 @@ def _sources(path: Path, names: Sequence[str]) -> ScanReport:
             modules.append(module_of(data, name, str(root / name), prefix))
         except CacheonError as error:
             unusable.append(error.message)
+    scan = walked(modules)
+    unusable += [too_long(str(root / name)).message for name in sorted(scan.exhausted)]
     return ScanReport(
         path=str(path),
         root=str(root),
         kind="source",
         files=len(modules),
-        findings=scan_sources(modules),
+        findings=scan.findings(),
         unusable=tuple(unusable),
     )
 
 
 def _read(file: Path) -> bytes:
+    """The bytes of a file, through links too; a FIFO or a device is not waited for."""
     try:
-        with file.open("rb") as opened:
+        _refuse_special(file, os.stat(file))
+        with open(file, "rb", opener=_at_once) as opened:
+            _refuse_special(file, os.fstat(opened.fileno()))
             return opened.read(MOST_BYTES + 1)
     except OSError as error:
         reason = error.strerror or "an error"
         raise InputError(file=str(file), expected="a readable file", got=reason) from error
+
+
+def _at_once(file: str, flags: int) -> int:
+    return os.open(file, flags | os.O_NONBLOCK)
+
+
+def _refuse_special(file: Path, info: os.stat_result) -> None:
+    kind = special(info)
+    if kind:
+        raise InputError(file=str(file), expected="a regular file", got=kind)
 
 
 def _package_of(directory: Path) -> str:
@@ -117,6 +140,7 @@ def _inside(path: Path) -> tuple[list[Path], list[str]]:
     """The bundles below a directory, and its other Python files, relative to it; hidden
     directories and caches are left out."""
     if not path.is_dir():
+        _refuse_special(path, path.stat())
         return [], [path.name]
     bundles: list[Path] = []
     names: list[str] = []

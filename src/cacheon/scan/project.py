@@ -4,6 +4,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from cacheon.scan.parse import children
 from cacheon.scan.triton_kernels import is_kernel
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -15,13 +16,14 @@ _CHANGES = frozenset(
 @dataclass
 class Module:
     """One source: `path` as it is reported, `name` as it is imported, `nodes` all of its
-    tree."""
+    tree, `aside` those that importing never runs, which the tree is without."""
 
     path: str
     name: str
     tree: ast.Module
     lines: list[str]
     nodes: list[ast.AST] = field(default_factory=list)
+    aside: list[ast.AST] = field(default_factory=list)
     package: str = ""
     functions: dict[str, ast.FunctionDef | ast.AsyncFunctionDef] = field(default_factory=dict)
     classes: dict[str, ast.ClassDef] = field(default_factory=dict)
@@ -73,6 +75,13 @@ class Project:
         return self._nodes[path, line]
 
 
+_HOLDING = (
+    *(ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.TryStar),
+    *(ast.Match, ast.ExceptHandler, ast.match_case),
+)
+"""What has statements of the scope around it."""
+
+
 def place_of(node: FunctionNode) -> int:
     """One number for a place: two functions may begin on one line."""
     return node.lineno * 1_000_000 + min(node.col_offset, 999_999)
@@ -83,10 +92,10 @@ def _top_level(tree: ast.Module) -> list[ast.stmt]:
     found: list[ast.stmt] = []
     waiting: list[ast.AST] = [tree]
     while waiting:
-        for child in ast.iter_child_nodes(waiting.pop()):
+        for child in children(waiting.pop()):
             if isinstance(child, ast.stmt):
                 found.append(child)
-            if not isinstance(child, ast.expr | ast.ClassDef | FunctionNode):
+            if isinstance(child, _HOLDING):
                 waiting.append(child)
     found.sort(key=lambda node: node.lineno)
     return found

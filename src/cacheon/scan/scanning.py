@@ -3,14 +3,16 @@
 import ast
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import inf
 
-from cacheon.records.errors import one_line
+from cacheon.records.errors import LimitExceeded, one_line
 from cacheon.rules.catalogue import RULES
 from cacheon.scan.detectors import Detectors, Fault
 from cacheon.scan.events import Event, Root
 from cacheon.scan.findings import ScanFinding
 from cacheon.scan.ignores import Ignores, ignores
 from cacheon.scan.project import Module, Project
+from cacheon.scan.state import MOST_STEPS
 from cacheon.scan.statements import Statements
 from cacheon.scan.values import UNKNOWN, Value
 
@@ -28,24 +30,29 @@ class Start:
 
 
 class Scan:
-    """Collects findings. `without`: rules that are switched off."""
+    """Collects findings. `without`: rules that are switched off; `most`: steps of a walk.
+    `exhausted`: sources that want more; "" for all of them together."""
 
-    def __init__(self, project: Project, without: frozenset[str] = frozenset()) -> None:
-        self.project, self.without = project, without
+    def __init__(
+        self, project: Project, without: frozenset[str] = frozenset(), most: float = inf
+    ) -> None:
+        self.project, self.without, self.most = project, without, most
+        self.exhausted: set[str] = set()
         self._found: dict[tuple[str, str, int], ScanFinding] = {}
         self._ignores: dict[str, Ignores] = {}
 
     def walk(self, starts: Sequence[Start]) -> None:
         """Walk the roots; and once more where they left something in module state, which
         those before may meet."""
-        walker = Statements(self.project, self._ask)
+        walker = Statements(self.project, self._ask, self.most)
         self._round(walker, starts)
         if walker.version:
             self._round(walker, starts)
+        self.exhausted = walker.exhausted
 
     def _round(self, walker: Statements, starts: Sequence[Start]) -> None:
         self._detectors, self._found = Detectors(), {}
-        walker.memo.clear()
+        walker.steps.clear()
         returned: dict[str, Value] = {}
         for start in starts:
             function = self._function(walker, start)
@@ -115,3 +122,10 @@ class Scan:
 
 def _line(module: Module, line: int) -> str:
     return module.lines[line - 1] if 0 < line <= len(module.lines) else ""
+
+
+def too_long(file: str, steps: int = MOST_STEPS) -> LimitExceeded:
+    """The refusal of a source that is exhausted, or of a directory of sources."""
+    return LimitExceeded(
+        file=file, expected=f"calls that are followed in {steps} steps", got="more"
+    )

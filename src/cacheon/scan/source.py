@@ -8,6 +8,7 @@ from pathlib import Path
 from cacheon.bundle.model import Bundle
 from cacheon.bundle.snapshot import digested
 from cacheon.records.errors import InputError
+from cacheon.scan.guards import imported_arms
 from cacheon.scan.parse import parse
 
 
@@ -45,7 +46,8 @@ def check_source(bundle: Bundle) -> None:
 
 def bound(tree: ast.Module) -> Iterator[str]:
     """Names bound at the top level, inside `if`, `try` and their kind too; `*` for a star
-    import. Function and class bodies have scopes of their own."""
+    import. Function and class bodies have scopes of their own; what runs in a script only
+    binds nothing."""
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()
@@ -62,5 +64,7 @@ def bound(tree: ast.Module) -> Iterator[str]:
                 ast.Lambda() | ast.GeneratorExp() | ast.ListComp() | ast.SetComp() | ast.DictComp()
             ):
                 pass
+            case ast.If(test=test):
+                waiting += [test, *imported_arms(node)]
             case _:
                 waiting.extend(ast.iter_child_nodes(node))

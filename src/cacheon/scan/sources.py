@@ -3,6 +3,7 @@
 import ast
 from pathlib import PurePosixPath
 
+from cacheon.scan.guards import nodes_of, put_aside
 from cacheon.scan.parse import bounded, decoded, lines_of
 from cacheon.scan.project import Module
 
@@ -11,6 +12,7 @@ def module_of(data: bytes, path: str, shown: str, prefix: str = "") -> Module:
     """The module of a source. `path`: from the root of what is scanned; `shown`: how an
     error names it; `prefix`: the package of the root. Raises InputError."""
     tree, nodes = bounded(data, shown)
+    aside = nodes_of(put_aside(nodes))
     parts = list(PurePosixPath(path).with_suffix("").parts)
     initial = parts[-1] == "__init__"
     names = [*([prefix] if prefix else []), *(parts[:-1] if initial else parts)]
@@ -19,7 +21,8 @@ def module_of(data: bytes, path: str, shown: str, prefix: str = "") -> Module:
         path=path,
         name=".".join(names),
         tree=tree,
-        nodes=nodes,
+        nodes=nodes_of([tree]) if aside else nodes,
+        aside=aside,
         lines=lines_of(decoded(data, shown)),
         package=".".join(package),
     )

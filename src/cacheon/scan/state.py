@@ -2,9 +2,11 @@
 
 import ast
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import inf
 
 from msgspec.structs import replace
 
@@ -36,8 +38,11 @@ DEEPEST_CALLS = 10
 """Calls that are followed into each other; beyond, a result is unknown."""
 DEEPEST_LEVELS = 150
 """Levels of syntax, over all calls that are followed: Python's own stack bounds them."""
-MOST_STEPS = 400_000
-"""Expressions that are evaluated for one root; beyond, results are unknown."""
+MOST_STEPS = 200_000
+"""Expressions, but constants, that are evaluated for what one source defines; torch's own
+longest needs a tenth. Beyond, the source is refused: what is not walked may hold anything."""
+MOST_STEPS_OF_ALL = 1_000_000
+"""Of a bundle's sources together."""
 
 
 @dataclass
@@ -56,8 +61,8 @@ class Frame:
 class Walk(ABC):
     """The state, and what every part of the walk does with it."""
 
-    def __init__(self, project: Project, emit: Callable[[Event], None]) -> None:
-        self.project, self.emit_to = project, emit
+    def __init__(self, project: Project, emit: Callable[[Event], None], most: float = inf) -> None:
+        self.project, self.emit_to, self.most = project, emit, most
         self.contents: dict[str, Value] = {}
         self.version = 0
         self.modules: dict[str, Frame] = {}
@@ -74,7 +79,9 @@ class Walk(ABC):
         self.carried: dict[ast.AST, Names] = {}
         """Of each loop that was walked, the names that a turn meets of the one before."""
         self.level = 0
-        self.steps = 0
+        self.steps: Counter[str] = Counter()
+        self.exhausted: set[str] = set()
+        """Sources that want more steps than they may take; "" for all of them together."""
         self.left = False
         self.learned: Names = frozenset()
 
@@ -123,6 +130,19 @@ class Walk(ABC):
         keywords: Mapping[str, Value],
     ) -> Value:
         """Call a function of the sources."""
+
+    def step(self) -> bool:
+        """Count one expression; whether it may still be evaluated."""
+        path = self.root.path
+        self.steps[path] += 1
+        self.most -= 1
+        if self.most < 0:
+            self.exhausted.add("")
+        elif self.steps[path] > MOST_STEPS:
+            self.exhausted.add(path)
+        else:
+            return True
+        return False
 
     @property
     def now(self) -> Phase:

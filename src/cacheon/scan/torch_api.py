@@ -17,14 +17,17 @@ MAKERS = frozenset("tensor as_tensor asarray from_numpy frombuffer Tensor FloatT
 
 METADATA = frozenset(
     "shape dtype device ndim is_cuda nbytes itemsize layout requires_grad grad_fn is_leaf "
-    "is_sparse is_quantized names is_nested is_meta".split()
+    "is_sparse is_quantized names is_nested is_meta is_cpu is_xpu is_mps is_mtia is_xla is_mkldnn "
+    "is_sparse_csr retains_grad output_nr _version".split()
 )
 """Attributes that ask nothing of the contents."""
 
 QUESTIONS = frozenset(
     "size stride dim numel nelement element_size is_contiguous storage_offset ndimension "
     "is_floating_point is_complex get_device data_ptr is_pinned is_shared type dim_order "
-    "has_names __len__ is_signed is_inference __dlpack_device__ __dlpack__".split()
+    "has_names __len__ is_signed is_inference __dlpack_device__ __dlpack__ is_same_size is_set_to "
+    "is_conj is_neg is_coalesced is_distributed sparse_dim dense_dim _nnz _use_count _is_view "
+    "_is_zerotensor sym_size sym_stride sym_numel sym_storage_offset".split()
 )
 """Methods of a tensor that ask nothing of its contents."""
 
@@ -96,8 +99,13 @@ HOST_ANSWERS = frozenset(
     "is_tensor is_floating_point is_complex numel finfo iinfo device dtype Size get_default_dtype "
     "promote_types result_type can_cast is_grad_enabled is_inference_mode_enabled "
     "is_autocast_enabled get_autocast_dtype get_num_threads broadcast_shapes "
-    "are_deterministic_algorithms_enabled is_storage is_inference is_signed is_conj is_neg "
-    "is_same_size".split()
+    "are_deterministic_algorithms_enabled is_storage typename get_default_device "
+    "get_float32_matmul_precision get_num_interop_threads get_deterministic_debug_mode "
+    "is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled is_anomaly_enabled "
+    "is_anomaly_check_nan_enabled is_autocast_cpu_enabled is_autocast_cache_enabled "
+    "is_vulkan_available get_autocast_gpu_dtype get_autocast_cpu_dtype cudnn_is_acceptable "
+    "_is_functional_tensor _is_functional_tensor_base _has_compatible_shallow_copy_type "
+    "_debug_has_internal_overlap".split()
 )
 """Functions of torch that answer from metadata or settings."""
 

@@ -34,7 +34,7 @@ def _reached(paths: set[str], project: Project) -> set[str]:
 
 
 def _imports(module: Module, project: Project) -> Iterator[Module]:
-    for node in module.nodes:
+    for node in (*module.nodes, *module.aside):
         names: list[str] = []
         match node:
             case ast.Import(names=aliases):

@@ -6,7 +6,7 @@ the form `path:NAME`; `shares` the arguments (and module state) whose memory it 
 `holds` the arguments whose contents it was computed from.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from typing import Literal
 
@@ -96,6 +96,14 @@ class Function(Value, frozen=True, kw_only=True):
     line: int
     name: str
     instance: Value | None = None
+
+
+class Partial(Value, frozen=True, kw_only=True):
+    """Something to call, with arguments that it is given already."""
+
+    target: Value
+    arguments: tuple[Value, ...] = ()
+    keywords: tuple[tuple[str, Value], ...] = ()
 
 
 class Kernel(Value, frozen=True, kw_only=True):
@@ -188,15 +196,43 @@ def every(group: Group) -> Value:
 def pruned(value: Value, levels: int = 3) -> Value:
     """A value without groups in groups beyond some levels, nor long ones item by item:
     what a source nests without end is unknown there."""
-    if not isinstance(value, Group):
+    if not isinstance(value, Group | Partial):
         return value
     if not levels:
         return Unknown(shares=shared(value), holds=value.holds)
+    if isinstance(value, Partial):
+        return _pruned_partial(value, levels - 1)
     items = value.items if value.items is not None and len(value.items) <= _LONGEST else None
     return replace(
         value,
         items=items and tuple(pruned(item, levels - 1) for item in items),
         every=pruned(every(value) if items is None else value.every, levels - 1),
+    )
+
+
+def bound(target: Value, arguments: Sequence[Value], keywords: Mapping[str, Value]) -> Value:
+    """What `functools.partial` makes of something to call; one of a partial is flat."""
+    if isinstance(target, Partial):
+        arguments = (*target.arguments, *arguments)
+        keywords = dict(target.keywords) | dict(keywords)
+        target = target.target
+    given = (*arguments, *keywords.values())
+    whole = Partial(
+        target=target,
+        arguments=tuple(arguments),
+        keywords=tuple(keywords.items()),
+        shares=frozenset().union(*map(shared, (target, *given))),
+    )
+    return pruned(whole)
+
+
+def _pruned_partial(value: Partial, levels: int) -> Value:
+    if len(value.arguments) + len(value.keywords) > _LONGEST:
+        return Unknown(shares=value.shares)
+    return replace(
+        value,
+        arguments=tuple(pruned(each, levels) for each in value.arguments),
+        keywords=tuple((name, pruned(each, levels)) for name, each in value.keywords),
     )
 
 

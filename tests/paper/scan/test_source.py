@@ -46,6 +46,8 @@ def check(root: Path, source: bytes) -> None:
         "\ufeffdef f(): pass\ndef g(): pass",
         "# -*- coding: UTF-8 -*-\nf = g = '\\d'",
         "f = g = 1 is 1",
+        "if __name__ == '__main__':\n    pass\nelse:\n    f = 1\nif (g := 1): pass",
+        "if __name__ != '__main__':\n    f = g = 1",
     ],
 )
 def test_ways_to_define_a_callable(tmp_path: Path, source: str) -> None:
@@ -59,6 +61,8 @@ def test_ways_to_define_a_callable(tmp_path: Path, source: str) -> None:
         (b"def g(): f = 1", "expected `f` at the top level"),
         (b"class C:\n    f = 1\n    g = 1", "expected `f` at the top level"),
         (b"g = [f for f in ()]\nh = lambda: (f := 1)", "expected `f` at the top level"),
+        (b"g = 1\nif __name__ == '__main__':\n    f = 1", "expected `f` at the top level"),
+        (b"f = g = '" + b"a" * (2 << 20) + b"'", "k.py: expected a source of at most 2097152 by"),
         (b"def f(): pass\nasync def g(): pass", "got a coroutine, which would run nothing"),
         (b"def f(:\n", "k.py: line 1: expected Python, got invalid syntax"),
         (b"f = g = 1\nreturn 3", "k.py: line 2: expected Python, got 'return' outside function"),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cacheon.scan import events
+from cacheon.scan import events, torch_api
 from cacheon.scan.detectors import detectors
 from cacheon.scan.findings import ScanFinding
 from cacheon.scan.project import Project
@@ -384,6 +384,23 @@ def test_an_entry_may_be_another_function(entry: str, found: Found) -> None:
     body = "def body(x, out):\n    out.copy_(x[:, : out.shape[1]])\n    x.tolist()\n"
     files = {"kernels/k2.py": body} if "k2" in entry else {}
     assert [f.rule for f in found(HEAD + body + entry + "\n", files=files)] == ["CG101"]
+
+
+@pytest.mark.parametrize("name", sorted(torch_api.QUESTIONS - {"data_ptr", "__len__"}))
+@pytest.mark.parametrize("form", ["x.NAME()", "torch.NAME(x)", "torch.ops.aten.NAME(x)"])
+def test_a_branch_on_metadata_is_none_on_contents(name: str, form: str, found: Found) -> None:
+    source = f"{HEAD}def silu_and_mul(x, out):\n    out.copy_(x[:, : out.shape[1]])\n"
+    ask = f"    if {form.replace('NAME', name)}:\n        raise ValueError\n"
+    assert found(source + ask) == []
+
+
+@pytest.mark.parametrize("name", ["is_nonzero", "any", "isnan", "_is_all_true"])
+def test_a_branch_on_contents_is_one(name: str, found: Found) -> None:
+    source = f"{HEAD}def silu_and_mul(x, out):\n    out.copy_(x[:, : out.shape[1]])\n"
+    assert {f.rule for f in found(f"{source}    if x.{name}():\n        return\n")} & {
+        "CG101",
+        "CG103",
+    }
 
 
 def test_a_target_that_python_does_not_have_is_let_be() -> None:

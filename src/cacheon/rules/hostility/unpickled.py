@@ -11,7 +11,7 @@ RULE = Rule(
     stages=("load",),
     why=(
         "Unpickling runs whatever the bytes say, and the bytes are not source that anybody "
-        "reads. The same holds for `torch.load` and its kind."
+        "reads. The same holds for `torch.load` and its kind, but with `weights_only=True`."
     ),
     remedy=(
         "Keep tables as JSON or as literals in the source, or compute them in `prepare` or "
