@@ -1,6 +1,7 @@
 """Names and attributes: where a dotted name leads."""
 
 import ast
+import builtins
 
 from msgspec.structs import replace
 
@@ -47,7 +48,16 @@ class Members(Walk):
                 return value
             frame = frame.outer
         found = self.read_global(self.frame.module, name)
-        return Symbol(name=f"builtins.{name}") if found is None else found
+        return Symbol(name=self._elsewhere(name)) if found is None else found
+
+    def _elsewhere(self, name: str) -> str:
+        """A name that the source does not bind: a builtin, or one of `from … import *`.
+        Of several such imports torch's is taken, which the rules are about."""
+        stars = self.modules[self.frame.module.path].stars
+        origins = [origin for origin in stars if origin.startswith("torch")] or stars
+        if len(origins) == 1 and not hasattr(builtins, name):
+            return torch_api.canonical(f"{origins[0]}.{name}")
+        return f"builtins.{name}"
 
     def attribute(self, node: ast.Attribute) -> Value:
         base = self.metadata(node.value) if node.attr in torch_api.METADATA else None

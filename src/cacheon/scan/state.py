@@ -51,6 +51,8 @@ class Frame:
     globals: set[str] = field(default_factory=set)
     returned: list[tuple[ast.AST, Value]] = field(default_factory=list)
     owner: str = ""
+    stars: list[str] = field(default_factory=list)
+    """Outside modules of which all names were imported."""
 
 
 class Walk(ABC):

@@ -47,7 +47,7 @@ SEEN: dict[str, list[tuple[str, int]]] = {
     "pinned_host_copy": [("CG305", 12)],
     "rank_leaves": [("CG602", 11), ("CG902", 12)],
     "rank_raises": [("CG602", 8)],
-    "reads_the_callers_frames": [("CG802", 6), ("CG905", 8)],
+    "reads_the_callers_frames": [("CG802", 6), ("CG905", 8), ("CG905", 10), ("CG905", 14)],
     "retained_contribution": [("CG301", 9)],
     "retained_first_output": [("CG205", 10)],
     "returns_the_result": [("CG206", 8)],
