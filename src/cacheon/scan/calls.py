@@ -13,6 +13,7 @@ from cacheon.scan.values import (
     UNKNOWN,
     UNSEEN,
     Class,
+    Either,
     Function,
     Group,
     Host,
@@ -21,11 +22,14 @@ from cacheon.scan.values import (
     Made,
     Method,
     Place,
+    Super,
     Symbol,
     Tensor,
     Unknown,
     Value,
+    joined,
     shared,
+    spread_out,
     tensors,
 )
 
@@ -38,7 +42,6 @@ _WRAPPERS = frozenset(
         "torch.no_grad",
         "torch.inference_mode",
         "torch.compiler.disable",
-        "functools.wraps",
         "functools.partial",
         "contextlib.contextmanager",
         _SAME,
@@ -82,7 +85,8 @@ class Calls(Methods):
         named = {k.arg: self.value(k.value) for k in node.keywords if k.arg is not None}
         for keyword in node.keywords:
             if keyword.arg is None:
-                named[results.SPREAD] = self.value(keyword.value)
+                spread = self.value(keyword.value)
+                named |= spread_out(spread) or {results.SPREAD: spread}
         return values, named
 
     def apply(self, node: ast.AST, target: Value, values: Arguments, keywords: Keywords) -> Value:
@@ -94,17 +98,41 @@ class Calls(Methods):
                 return self.method(node, receiver, attr, values, keywords)
             case Function():
                 return self.invoke(node, target, values, keywords)
+            case Either(options=options):
+                return joined([self.invoke(node, each, values, keywords) for each in options])
             case Class(path=path, name=name):
                 instance = Instance(path=path, name=name)
                 begin = self.member(instance, "__init__")
                 if isinstance(begin, Function):
                     self.invoke(node, begin, values, keywords)
+                else:
+                    self._filled(target, values, keywords)
                 return instance
+            case Instance():
+                called = self.called_of(target)
+                if called is not None:
+                    return self.apply(node, called, values, keywords)
             case Kernel(gridded=True):
                 self._launch(node, target, values, keywords)
                 return NOTHING
         self.pass_on(*values, *keywords.values())
         return replace(UNKNOWN, held=target.held)
+
+    def _filled(self, made: Class, values: Arguments, keywords: Keywords) -> None:
+        """An instance of a record has what it was given."""
+        fields = self.fields_of(made)
+        given = dict(zip(fields, values, strict=False)) | dict(keywords)
+        for name in filter(given.__contains__, fields):
+            self.fill(f"{made.path}:{made.name}.{name}", "name", given[name])
+
+    def _super(self, values: Arguments) -> Value:
+        match values:
+            case [Class(path=path, name=name), instance, *_]:
+                return Super(path=path, name=name, instance=instance)
+        owner, of = self.frame.owner, self.frame.instance
+        if owner is None or of is None:
+            return UNKNOWN
+        return Super(path=owner.path, name=owner.name, instance=of)
 
     # Outside functions
 
@@ -115,6 +143,11 @@ class Calls(Methods):
             return NOTHING
         if name in torch_api.CAPTURE_QUESTIONS:
             return facts.asked_capture()
+        if name == "functools.wraps":
+            return Symbol(name=_SAME)
+        if name == "torch.cuda.is_available" and self.phase == "load":
+            # What is defined for want of a device is not what a graph is made of.
+            return Host(constant=True, known=True)
         if name in _WRAPPERS:
             return values[0] if values else Symbol(name=_SAME)
         if name in torch_api.CLASSES:
@@ -142,6 +175,8 @@ class Calls(Methods):
                 return NOTHING
             case (("importlib.import_module" | "__import__"), [Host(constant=str(dotted)), *_]):
                 return self.imported(dotted)
+            case "super", _:
+                return self._super(values)
             case "map", [function, *iterables]:
                 return Group(
                     every=self.apply(node, function, list(map(self.one_of, iterables)), {})

@@ -217,7 +217,15 @@ class Expressions(Places):
             else:
                 self.value(key)
                 found.append(value)
-        return pruned(Group(every=joined(found) if found else NOTHING))
+        names = tuple(
+            key.value
+            for key in keys
+            if isinstance(key, ast.Constant) and isinstance(key.value, str)
+        )
+        whole = joined(found) if found else NOTHING
+        if len(names) == len(found) == len(set(names)):
+            return pruned(Group(items=tuple(found), every=whole, keys=names))
+        return pruned(Group(every=whole))
 
     def _comprehension(self, node: Comprehension) -> Value:
         before = dict(self.frame.env)

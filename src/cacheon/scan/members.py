@@ -6,8 +6,8 @@ import builtins
 from msgspec.structs import replace
 
 from cacheon.scan import torch_api
-from cacheon.scan.project import place_of
-from cacheon.scan.state import Frame, Walk
+from cacheon.scan.classes import Classes
+from cacheon.scan.state import Frame
 from cacheon.scan.values import (
     HOST,
     UNKNOWN,
@@ -19,6 +19,7 @@ from cacheon.scan.values import (
     Kernel,
     Made,
     Method,
+    Super,
     Symbol,
     Tensor,
     Value,
@@ -32,7 +33,7 @@ def size_of(tensor: Tensor) -> Host:
     return Host(held=tensor.held, topics=frozenset({"size"}) if tensor.held else frozenset())
 
 
-class Members(Walk):
+class Members(Classes):
     def used_name(self, name: str) -> Value:
         """A name whose value something is done with."""
         value = self.name(name)
@@ -85,40 +86,34 @@ class Members(Walk):
                 return HOST
             case Tensor() | Group() | Made() | Kernel():
                 return Method(receiver=base, attr=attr)
+            case Class() if attr == "apply" and (found := self.applied_of(base)) is not None:
+                return found
             case Function(path=path, name=name) | Class(path=path, name=name):
-                return self._method(base, attr) or self.attribute_of_state(f"{path}:{name}.{attr}")
+                found = self.method_of(base, attr)
+                return found or self.attribute_of_state(self._holder_of(base, path, name, attr))
+            case Super():
+                return self.method_of(base, attr) or UNKNOWN
             case Instance(path=path, name=name):
-                return self._of_instance(base, f"{path}:{name}.{attr}", attr)
+                return self._of_instance(base, self._holder_of(base, path, name, attr), attr)
             case Host():
                 return Host(held=base.held, holds=base.holds)
         return replace(UNKNOWN, held=base.held)
 
+    def _holder_of(self, base: Value, path: str, name: str, attr: str) -> str:
+        """Where an attribute is held: at the class itself, or at the base that has it."""
+        own = f"{path}:{name}.{attr}"
+        bases = self.bases_of(path, name) if isinstance(base, Class | Instance) else ()
+        holders = [f"{b.path}:{b.name}.{attr}" for b in bases if isinstance(b, Class)]
+        return next((each for each in (own, *holders) if each in self.contents), own)
+
     def _of_instance(self, base: Instance, holder: str, attr: str) -> Value:
-        found = None if holder in self.contents else self._method(base, attr)
+        found = None if holder in self.contents else self.method_of(base, attr)
         if found is not None:
             return found
         if base.held:
             return self.attribute_of_state(holder)
         # An object of the call's own: what it has goes when the call ends.
         return self.contents.get(holder, UNKNOWN)
-
-    def _method(self, base: Value, attr: str) -> Value | None:
-        if not isinstance(base, Class | Instance):
-            return None
-        module = self.project.modules[base.path]
-        for node in module.classes[base.name].body:
-            if isinstance(node, ast.FunctionDef) and node.name == attr:
-                self.project.remember(base.path, node)
-                place = place_of(node)
-                self.closures.setdefault((base.path, place), self.load(module))
-                self.take_defaults(node, base.path, attr, self.closures[base.path, place])
-                marks = {d.id for d in node.decorator_list if isinstance(d, ast.Name)}
-                bound = None if "staticmethod" in marks else base
-                function = Function(path=base.path, line=place, name=attr, instance=bound)
-                if "property" in marks:
-                    return self.invoke(node, function, (), {})
-                return function
-        return None
 
     def outside(self, name: str) -> Value:
         """A dotted name that an import began: one of the sources, or another's."""

@@ -23,6 +23,7 @@ from cacheon.scan.values import (
     every,
     join,
     pruned,
+    spread_out,
     tensors,
 )
 
@@ -67,7 +68,12 @@ class Places(Members):
         return replace(base, holds=holds, part=part, fresh=False)
 
     def _item(self, base: Group, node: ast.expr) -> Value:
+        named = spread_out(base)
         match node:
+            case ast.Constant(value=str(name)) if name in named:
+                return named[name]
+            case _ if named:
+                pass
             case ast.Slice():
                 return replace(base, items=None, every=every(base))
             case ast.Constant(value=int(place)) if base.items and place < len(base.items):

@@ -4,6 +4,8 @@ import ast
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from cacheon.records.errors import one_line
 from cacheon.rules.catalogue import RULES
 from cacheon.scan.detectors import Detectors, Fault
@@ -12,7 +14,7 @@ from cacheon.scan.findings import ScanFinding
 from cacheon.scan.ignores import Ignores, ignores
 from cacheon.scan.project import Module, Project
 from cacheon.scan.statements import Statements
-from cacheon.scan.values import UNKNOWN, Value
+from cacheon.scan.values import UNKNOWN, Function, Value
 
 _LONGEST_LINE = 200
 
@@ -25,6 +27,8 @@ class Start:
     root: Root
     name: str
     arguments: Callable[[dict[str, Value]], Sequence[Value]]
+    bound: bool = False
+    """Whether it is a method that is called of an instance."""
 
 
 class Scan:
@@ -57,7 +61,9 @@ class Scan:
         owner, _, method = start.name.rpartition(".")
         found = walker.exported(self.project.modules[start.root.path], owner or method)
         if owner and found is not None:
-            found = walker.called_member(found, method)
+            of, found = found, walker.called_member(found, method)
+            if isinstance(found, Function) and found.instance is None and start.bound:
+                found = replace(found, instance=of)
         return UNKNOWN if found is None else found
 
     def _ask(self, event: Event) -> None:
