@@ -138,6 +138,9 @@ class Calls(Methods):
 
     def _outside(self, node: ast.AST, name: str, values: Arguments, keywords: Keywords) -> Value:
         self.emit(Called(node, self.context, name, tuple(values), keywords))
+        unbound = name.removeprefix("torch.Tensor.")
+        if unbound != name and values and isinstance(values[0], Tensor):
+            return self.method(node, values[0], unbound, values[1:], keywords)
         if name in LEAVING:
             self.left = True
             return NOTHING

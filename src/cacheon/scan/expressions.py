@@ -56,6 +56,8 @@ class Expressions(Places):
                 return self.call(node)
             case ast.Subscript():
                 return self.subscript(node)
+            case ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod(), right=right):
+                return self.show(node, self.value(right))
             case ast.BinOp(left=left, op=operator, right=right):
                 return self.arithmetic(operator, self.value(left), self.value(right))
             case ast.Compare():
@@ -79,9 +81,7 @@ class Expressions(Places):
             case ast.JoinedStr(values=values):
                 return Host(holds=frozenset().union(*(self.value(v).holds for v in values)))
             case ast.FormattedValue(value=inner):
-                value = self.value(inner)
-                self.emit(Shown(node, self.context, value))
-                return value
+                return self.show(node, self.value(inner))
             case ast.Lambda():
                 return self.function(node)
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
@@ -91,6 +91,13 @@ class Expressions(Places):
             case ast.Yield(value=ast.expr() as inner) | ast.YieldFrom(value=inner):
                 self.value(inner)
         return UNKNOWN
+
+    def show(self, node: ast.AST, value: Value) -> Host:
+        """A value, or each of a tuple that is written out, becomes part of a text."""
+        items = value.items if isinstance(value, Group) and value.items else (value,)
+        for item in items:
+            self.emit(Shown(node, self.context, item))
+        return Host(holds=frozenset().union(*(item.holds for item in items)))
 
     def function(self, node: FunctionNode) -> Function:
         """A function that is defined here; it sees the names of this frame."""
@@ -239,7 +246,7 @@ class Expressions(Places):
         else:
             inner = self.value(node.elt)
         self.frame.env = before
-        return pruned(Group(every=inner, literal=not isinstance(node, ast.GeneratorExp)))
+        return pruned(Group(every=inner, literal=isinstance(node, ast.ListComp | ast.SetComp)))
 
     def one_of(self, value: Value) -> Value:
         """What a loop over a value takes from it."""

@@ -95,6 +95,8 @@ class Members(Classes):
                 return self.method_of(base, attr) or UNKNOWN
             case Instance(path=path, name=name):
                 return self._of_instance(base, self._holder_of(base, path, name, attr), attr)
+            case Host(constant=str()) if attr == "format":
+                return Method(receiver=base, attr=attr)
             case Host():
                 return Host(held=base.held, holds=base.holds)
         return replace(UNKNOWN, held=base.held)

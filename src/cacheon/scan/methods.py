@@ -63,6 +63,10 @@ class Methods(Expressions):
                 return self._of_group(node, receiver, attr, values)
             case Made():
                 return self._of_made(node, receiver, attr, values, keywords)
+            case Host():
+                for value in (*values, *keywords.values()):
+                    self.show(node, value)
+                return HOST
             case Kernel() if attr == "run":
                 self._launch(node, receiver, values, keywords)
         return UNKNOWN

@@ -119,6 +119,7 @@ CLASSES = {
     "torch.Event": "torch.cuda.Event",
     "torch.Generator": "torch.Generator",
     "torch.cuda.CUDAGraph": "torch.cuda.CUDAGraph",
+    "logging.getLogger": "logging.Logger",
 }
 DESCRIPTORS = ("TensorDescriptor", "make_tensor_descriptor", "create_2d_tma_descriptor")
 """Ends of names whose result holds the address of a tensor."""

@@ -79,7 +79,7 @@ def detectors() -> dict[type[Event], list[Find]]:
     happens in it."""
     staged, carried, buffers = Streams(), Carried(), Replaced()
     listed: list[tuple[Find, tuple[type[Event], ...]]] = [
-        (host_reads.find, (Called, Shown)),
+        (host_reads.find, (Called, Indexed, Shown)),
         (moves.find, (Called, Indexed, Launched, Wrote)),
         (decisions.find, (Called, Indexed, Tested)),
         (waits.find, (Called, Looped)),
