@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from cacheon.scan import builtin_calls, facts, results, torch_api
 from cacheon.scan.events import Called
 from cacheon.scan.methods import Arguments, Keywords, Methods, stream_of
+from cacheon.scan.shares import stepped
 from cacheon.scan.values import (
     HOST,
     NOTHING,
@@ -184,6 +185,9 @@ class Calls(Methods):
                 return Group(
                     every=self.apply(node, function, list(map(self.one_of, iterables)), {})
                 )
+        if short == "range":
+            result = builtin_calls.result(short, values, keywords, self.one_of)
+            return replace(result, topics=stepped(node))
         return builtin_calls.result(short, values, keywords, self.one_of)
 
     def _torch(self, node: ast.AST, short: str, values: Arguments, keywords: Keywords) -> Value:

@@ -9,6 +9,7 @@ from cacheon.scan import facts
 from cacheon.scan.events import Called, Shown, Tested
 from cacheon.scan.places import Places
 from cacheon.scan.project import FunctionNode, place_of
+from cacheon.scan.shares import lessened
 from cacheon.scan.state import DEEPEST_LEVELS, MOST_STEPS
 from cacheon.scan.values import (
     HOST,
@@ -25,6 +26,7 @@ from cacheon.scan.values import (
     place_among,
     pruned,
     tensors,
+    unsure,
 )
 
 Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
@@ -59,7 +61,13 @@ class Expressions(Places):
             case ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod(), right=right):
                 return self.show(node, self.value(right))
             case ast.BinOp(left=left, op=operator, right=right):
-                return self.arithmetic(operator, self.value(left), self.value(right))
+                before = self.value(left)
+                made = self.arithmetic(operator, before, self.value(right))
+                if isinstance(made, Host) and isinstance(before, Host):
+                    return replace(
+                        made, topics=made.topics | lessened(operator, right, before.topics)
+                    )
+                return made
             case ast.Compare():
                 return self._compare(node)
             case ast.BoolOp():
@@ -130,7 +138,7 @@ class Expressions(Places):
                 holds=holds,
                 held=left.held or right.held,
                 addresses=left.addresses | right.addresses,
-                topics=left.topics | right.topics,
+                topics=unsure(left.topics | right.topics),
             )
         return replace(UNKNOWN, holds=holds)
 
@@ -256,5 +264,5 @@ class Expressions(Places):
             case Group():
                 return every(value)
             case Host(constant=None):
-                return Host(holds=value.holds)
+                return Host(holds=value.holds, topics=value.topics - unsure(value.topics))
         return UNKNOWN

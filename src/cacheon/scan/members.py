@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from cacheon.scan import torch_api
 from cacheon.scan.classes import Classes
+from cacheon.scan.shares import ALL, sized
 from cacheon.scan.state import Frame
 from cacheon.scan.values import (
     HOST,
@@ -19,21 +20,40 @@ from cacheon.scan.values import (
     Kernel,
     Made,
     Method,
+    Names,
     Super,
     Symbol,
     Tensor,
     Value,
     every,
     shared,
+    unsure,
 )
 
 
-def size_of(tensor: Tensor) -> Host:
-    """An answer from metadata."""
-    return Host(held=tensor.held, topics=frozenset({"size"}) if tensor.held else frozenset())
-
-
 class Members(Classes):
+    def dims_of(self, names: Names) -> int:
+        """How many dimensions an output has; 0 for what is none."""
+        tensors = self.root.slot.tensors if self.root.slot is not None else ()
+        return next((len(t.shape) for t in tensors if {t.name} == names & self.root.outputs), 0)
+
+    def size_of(self, tensor: Tensor) -> Host:
+        """An answer from metadata."""
+        topics = {"size"} if tensor.held else set[str]()
+        if self.dims_of(tensor.shares):
+            topics.add(sized(tensor.shares, ALL))
+        return Host(held=tensor.held, topics=frozenset(topics))
+
+    def size_in(self, value: Host, dim: int | None) -> Host:
+        """One of the sizes that a shape is made of."""
+        topics = set(unsure(value.topics))
+        for name in self.root.outputs if dim is not None else ():
+            names = frozenset({name})
+            dims = self.dims_of(names)
+            if sized(names, ALL) in value.topics and dim is not None and -dims <= dim < dims:
+                topics.add(sized(names, dim % dims))
+        return Host(held=value.held, holds=value.holds, topics=frozenset(topics))
+
     def used_name(self, name: str) -> Value:
         """A name whose value something is done with."""
         value = self.name(name)
@@ -77,7 +97,7 @@ class Members(Classes):
             case Tensor() if attr in ("device", "dtype"):
                 return Host(topics=frozenset({attr}))
             case Tensor() if attr in torch_api.METADATA:
-                return size_of(base)
+                return self.size_of(base)
             case Tensor() if attr in torch_api.ATTRIBUTE_VIEWS:
                 return base
             case Group() if attr in ("values", "indices"):

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from cacheon.scan.events import Indexed, Wrote
 from cacheon.scan.members import Members
+from cacheon.scan.shares import constant, taken
 from cacheon.scan.values import (
     HOST,
     UNKNOWN,
@@ -25,6 +26,7 @@ from cacheon.scan.values import (
     pruned,
     spread_out,
     tensors,
+    unsure,
 )
 
 
@@ -34,13 +36,13 @@ class Places(Members):
         self.emit(Indexed(node, self.context, base, index, sliced))
         match base:
             case Tensor():
-                return self._part(base, node.slice, index)
+                return self._part(base, node, index, sliced)
             case Group():
                 return self._item(base, node.slice)
             case Kernel():
                 return replace(base, gridded=True)
             case Host():
-                return Host(held=base.held, holds=base.holds, topics=base.topics)
+                return self.size_in(base, constant(node.slice))
             case Symbol() | Class():
                 return base
         return replace(UNKNOWN, held=base.held)
@@ -59,12 +61,21 @@ class Places(Members):
                 index.append(self.value(part))
         return base, tuple(index), tuple(sliced)
 
-    def _part(self, base: Tensor, node: ast.expr, index: tuple[Value, ...]) -> Tensor:
+    def _part(
+        self,
+        base: Tensor,
+        node: ast.Subscript,
+        index: tuple[Value, ...],
+        sliced: tuple[Value, ...],
+        stored: bool = False,
+    ) -> Tensor:
         gathers = any(isinstance(value, Tensor | Group) for value in index)
         holds = base.holds.union(*(value.holds for value in index))
-        if gathers:
+        if gathers and not stored:
             return Tensor(place=base.place, mask=base.mask, holds=holds, fresh=True)
-        part = strided(node) or ("some" if base.part == "" else base.part)
+        dims = self.dims_of(base.shares)
+        less = dims and taken(node.value, node.slice, index, sliced, base.shares, dims)
+        part = less or strided(node.slice) or ("some" if base.part == "" else base.part)
         return replace(base, holds=holds, part=part, fresh=False)
 
     def _item(self, base: Group, node: ast.expr) -> Value:
@@ -107,6 +118,9 @@ class Places(Members):
 
     def _unpack(self, targets: Sequence[ast.expr], value: Value) -> None:
         items = value.items if isinstance(value, Group) else None
+        if isinstance(value, Host) and not any(isinstance(t, ast.Starred) for t in targets):
+            sizes = Host(holds=value.holds, topics=value.topics - unsure(value.topics))
+            items = tuple(self.size_in(sizes, dim) for dim in range(len(targets)))
         if items is None or len(items) != len(targets):
             items = (self.one_of(value),) * len(targets)
         for target, item in zip(targets, items, strict=True):
@@ -117,7 +131,8 @@ class Places(Members):
         base, index, sliced = self.indexed(node)
         if isinstance(base, Tensor):
             self.emit(Indexed(node, self.context, base, index, sliced, value))
-            part = self._part(base, node.slice, ()) if not _is_whole(node.slice) else base
+            whole = _is_whole(node.slice)
+            part = base if whole else self._part(base, node, index, sliced, stored=True)
             masked = any(isinstance(value, Tensor) and value.mask for value in index)
             self.write(node, part, "[mask] =" if masked else "[…] =", value)
         elif base.held not in ("", UNSEEN):
@@ -144,8 +159,10 @@ class Places(Members):
         """Memory is written in place."""
         for tensor in tensors(target):
             self.emit(Wrote(node, self.context, tensor, how, source))
+            # A kernel may go on from where a part begins.
+            part = "some" if tensor.part and how.startswith("kernel ") else tensor.part
             for name in tensor.shares:
-                self.affect("write", name, tensor.part)
+                self.affect("write", name, part)
 
 
 def strided(node: ast.expr) -> str:

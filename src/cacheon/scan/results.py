@@ -58,6 +58,8 @@ def computed(short: str, operands: Sequence[Value], keywords: Mapping[str, Value
     result = Tensor(
         place=place_among(found), mask=short in torch_api.MASKS, holds=holds, fresh=True
     )
+    if short == "clone":
+        result = replace(result, part="clone")
     if short in torch_api.VIEWS and isinstance(first, Tensor):
         part = first.part or ("some" if short in _NARROWING else "")
         result = replace(first, holds=holds, fresh=False, part=part)

@@ -49,8 +49,8 @@ class Host(Value, frozen=True, kw_only=True):
 
 class Tensor(Value, frozen=True, kw_only=True):
     """`place`: where its memory is; "" where that is not known. `mask`: of booleans.
-    `part`: the strided slice of an argument that it is, as written. `fresh`: allocated by
-    the call."""
+    `part`: the slice of an argument that it is, as written, or "clone". `fresh`: allocated
+    by the call."""
 
     place: Place = "device"
     mask: bool = False
@@ -143,6 +143,11 @@ NOTHING = Host(constant=None, known=True)
 HOST = Host()
 
 
+def unsure(topics: Names) -> Names:
+    """Topics without those that say how a number stands to an output's size."""
+    return frozenset(t for t in topics if not t.startswith(("size ", "less ", "step ")))
+
+
 def is_live(value: Value) -> bool:
     """Whether it is a tensor in device memory."""
     return isinstance(value, Tensor) and value.place == "device"
@@ -189,7 +194,8 @@ def join(a: Value, b: Value) -> Value:
             part=a.part if a.part == b.part else "",
         )
     elif isinstance(a, Host) and isinstance(b, Host):
-        joint = Host(addresses=a.addresses | b.addresses, topics=a.topics | b.topics)
+        both = unsure(a.topics | b.topics) | (a.topics & b.topics)
+        joint = Host(addresses=a.addresses | b.addresses, topics=both)
     elif isinstance(a, Group) and isinstance(b, Group):
         pairs = _pairwise(a.items, b.items) if a.keys == b.keys else None
         joint = Group(items=pairs, every=join(every(a), every(b)), keys=a.keys if pairs else ())

@@ -23,6 +23,7 @@ from cacheon.scan.detectors import (
     waits,
 )
 from cacheon.scan.detectors.carried import Carried
+from cacheon.scan.detectors.copies import Copies
 from cacheon.scan.detectors.fault import Fault, Find
 from cacheon.scan.detectors.replaced import Replaced
 from cacheon.scan.detectors.streams import Streams
@@ -77,7 +78,7 @@ def _anything(_: str) -> bool:
 def detectors() -> dict[type[Event], list[Find]]:
     """All of them, by what they look at; new ones for each walk, since some follow what
     happens in it."""
-    staged, carried, buffers = Streams(), Carried(), Replaced()
+    staged, carried, buffers, copies = Streams(), Carried(), Replaced(), Copies()
     listed: list[tuple[Find, tuple[type[Event], ...]]] = [
         (host_reads.find, (Called, Indexed, Shown)),
         (moves.find, (Called, Indexed, Launched, Wrote)),
@@ -98,6 +99,7 @@ def detectors() -> dict[type[Event], list[Find]]:
         (buffers.find, (Called, Ended, Kept)),
         (staged.find, (Called, Ended, Streamed)),
         (carried.find, (Ended, Kept, Wrote)),
+        (copies.find, (Ended, Kept, Launched, Wrote)),
     ]
     found: dict[type[Event], list[Find]] = {}
     for find, events in listed:
