@@ -152,10 +152,18 @@ class Calls(Methods):
         if name == "torch.cuda.is_available" and self.phase == "load":
             # What is defined for want of a device is not what a graph is made of.
             return Host(constant=True, known=True)
+        if name == torch_api.GRAPHED or (name == "torch.compile" and _is_graphed(keywords)):
+            match values:
+                case [Function() as function, *_]:
+                    return replace(function, graphed=True)
+            return Symbol(name=torch_api.GRAPHED)
         if name in _WRAPPERS:
             return values[0] if values else Symbol(name=_SAME)
         if name in torch_api.CLASSES:
             return Made(name=torch_api.CLASSES[name], which=self.place(node))
+        if name == "collections.deque" and len(values) < 2 and not keywords:
+            # Without a length it holds whatever it is given.
+            return builtin_calls.result("list", values, keywords, self.one_of)
         if name.endswith(torch_api.DESCRIPTORS) or ".TensorDescriptor." in name:
             self.pass_on(*values)
             return Made(name=name, shares=frozenset().union(*map(shared, values)))
@@ -228,6 +236,15 @@ class Calls(Methods):
         if name.startswith(("torch.cuda.", "triton.", "math.", "os.", "sys.")):
             return HOST
         return UNKNOWN
+
+
+def _is_graphed(keywords: Keywords) -> bool:
+    """Whether `torch.compile` is asked for graphs of its own."""
+    options = spread_out(keywords.get("options", NOTHING))
+    match keywords.get("mode"):
+        case Host(constant="reduce-overhead"):
+            return True
+    return results.is_true(options.get("triton.cudagraphs"))
 
 
 def _place(values: Arguments) -> Place:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from cacheon.scan import results
+from cacheon.scan import results, torch_api
 from cacheon.scan.calls import Calls
 from cacheon.scan.events import Called, Effect, Ended, How, Root
 from cacheon.scan.methods import Keywords
@@ -61,6 +61,8 @@ class Functions(Calls):
         it is given as it comes; else the function itself."""
         made: Value = function
         for mark in reversed(marks):
+            if isinstance(mark, Symbol) and mark.name == torch_api.GRAPHED:
+                made = self.apply(node, mark, [made], {})
             if isinstance(mark, Function | Class):
                 wrapper = self.apply(node, mark, [made], {})
                 if isinstance(wrapper, Instance):
@@ -105,6 +107,8 @@ class Functions(Calls):
     def invoke(
         self, node: ast.AST, function: Function, values: Sequence[Value], keywords: Keywords
     ) -> Value:
+        if function.graphed:
+            self.emit(Called(node, self.context, torch_api.GRAPHED, tuple(values), keywords))
         place = (function.path, function.line, function.scope)
         if place in self.calls or len(self.calls) >= DEEPEST_CALLS:
             self.pass_on(*values, *keywords.values())
@@ -249,6 +253,8 @@ class Functions(Calls):
         self.steps, self.streams, self.calls = 0, [], []
         definition = self.project.node(function.path, function.line)
         self.frame = self.closure_of(function)
+        if function.graphed:
+            self.emit(Called(definition, self.context, torch_api.GRAPHED, (), {}))
         frame, falls = self._run(function, definition, arguments, {})
         self.frame = frame
         self.emit(

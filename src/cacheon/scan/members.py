@@ -110,18 +110,18 @@ class Members(Classes):
                 return found
             case Function(path=path, name=name) | Class(path=path, name=name):
                 found = self.method_of(base, attr)
-                return found or self.attribute_of_state(self._holder_of(base, path, name, attr))
+                return found or self.attribute_of_state(self.holder_of(base, path, name, attr))
             case Super():
                 return self.method_of(base, attr) or UNKNOWN
             case Instance(path=path, name=name):
-                return self._of_instance(base, self._holder_of(base, path, name, attr), attr)
+                return self._of_instance(base, self.holder_of(base, path, name, attr), attr)
             case Host(constant=str()) if attr == "format":
                 return Method(receiver=base, attr=attr)
             case Host():
                 return Host(held=base.held, holds=base.holds)
         return replace(UNKNOWN, held=base.held)
 
-    def _holder_of(self, base: Value, path: str, name: str, attr: str) -> str:
+    def holder_of(self, base: Value, path: str, name: str, attr: str) -> str:
         """Where an attribute is held: at the class itself, or at the base that has it."""
         own = f"{path}:{name}.{attr}"
         bases = self.bases_of(path, name) if isinstance(base, Class | Instance) else ()

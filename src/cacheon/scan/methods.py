@@ -127,6 +127,8 @@ class Methods(Expressions):
                 if attr != "get" and group.held:
                     self.affect("take", group.held)
                 return replace(inner, held=inner.held or group.held)
+            case "clear" if group.held:
+                self.affect("drop", group.held)
             case "items":
                 return Group(every=Group(items=(HOST, inner)), held=group.held)
             case "values" | "copy":

@@ -137,7 +137,8 @@ class Places(Members):
             self.write(node, part, "[mask] =" if masked else "[…] =", value)
         elif base.held not in ("", UNSEEN):
             key = index[0] if index else HOST
-            self.keep(node, base.held, "key", value, key)
+            grows = _is_length_of(node.slice, node.value)
+            self.keep(node, base.held, "item" if grows else "key", value, key)
         elif isinstance(node.value, ast.Name) and isinstance(base, Group):
             grown = pruned(Group(every=join(every(base), value), shares=base.shares))
             self.assign(node.value, grown)
@@ -172,6 +173,14 @@ def strided(node: ast.expr) -> str:
         if isinstance(part, ast.Slice) and isinstance(part.step, ast.Constant):
             return ast.unparse(part) if part.upper is None else ""
     return ""
+
+
+def _is_length_of(key: ast.expr, base: ast.expr) -> bool:
+    """Whether a key is the next free number, as in `d[len(d)] = value`."""
+    match key:
+        case ast.Call(func=ast.Name(id="len"), args=[asked]):
+            return ast.unparse(asked) == ast.unparse(base)
+    return False
 
 
 def _is_whole(node: ast.expr) -> bool:

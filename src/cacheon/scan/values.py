@@ -92,13 +92,15 @@ class Method(Value, frozen=True, kw_only=True):
 
 class Function(Value, frozen=True, kw_only=True):
     """A function of the sources, by where it is defined. `instance`: the object that it
-    is bound to. `scope`: tells apart those that a decorator made in several calls."""
+    is bound to. `scope`: tells apart those that a decorator made in several calls.
+    `graphed`: compiled so that a call of it captures, and replays, a graph of its own."""
 
     path: str
     line: int
     name: str
     instance: Value | None = None
     scope: int = 0
+    graphed: bool = False
 
 
 class Either(Value, frozen=True, kw_only=True):

@@ -7,7 +7,6 @@ from cacheon.scan.detectors import (
     by_name,
     capture_branches,
     decisions,
-    growth,
     host_reads,
     inputs,
     moves,
@@ -25,6 +24,7 @@ from cacheon.scan.detectors import (
 from cacheon.scan.detectors.carried import Carried
 from cacheon.scan.detectors.copies import Copies
 from cacheon.scan.detectors.fault import Fault, Find
+from cacheon.scan.detectors.growth import Growth
 from cacheon.scan.detectors.replaced import Replaced
 from cacheon.scan.detectors.streams import Streams
 from cacheon.scan.events import (
@@ -79,6 +79,7 @@ def detectors() -> dict[type[Event], list[Find]]:
     """All of them, by what they look at; new ones for each walk, since some follow what
     happens in it."""
     staged, carried, buffers, copies = Streams(), Carried(), Replaced(), Copies()
+    growth = Growth()
     listed: list[tuple[Find, tuple[type[Event], ...]]] = [
         (host_reads.find, (Called, Indexed, Shown)),
         (moves.find, (Called, Indexed, Launched, Wrote)),
@@ -92,13 +93,13 @@ def detectors() -> dict[type[Event], list[Find]]:
         (stale.find, (Kept,)),
         (capture_branches.find, (Branched,)),
         (allocation.find, (Called,)),
-        (growth.find, (Kept,)),
+        (growth.find, (Ended, Kept)),
         (by_name.find, (Called,)),
         (ranks.find, (Branched,)),
         (randomness.find, (Called,)),
         (buffers.find, (Called, Ended, Kept)),
         (staged.find, (Called, Ended, Streamed)),
-        (carried.find, (Ended, Kept, Wrote)),
+        (carried.find, (Called, Ended, Kept, Wrote)),
         (copies.find, (Ended, Kept, Launched, Wrote)),
     ]
     found: dict[type[Event], list[Find]] = {}
