@@ -50,13 +50,14 @@ class Host(Value, frozen=True, kw_only=True):
 class Tensor(Value, frozen=True, kw_only=True):
     """`place`: where its memory is; "" where that is not known. `mask`: of booleans.
     `part`: the slice of an argument that it is, as written, or "clone". `fresh`: allocated
-    by the call."""
+    by the call. `copies`: the arguments and the state that it may be a copy of."""
 
     place: Place = "device"
     mask: bool = False
     pinned: bool = False
     fresh: bool = False
     part: str = ""
+    copies: Names = NONE
 
 
 class Group(Value, frozen=True, kw_only=True):
@@ -194,6 +195,7 @@ def join(a: Value, b: Value) -> Value:
             pinned=a.pinned or b.pinned,
             fresh=a.fresh and b.fresh,
             part=a.part if a.part == b.part else "",
+            copies=a.copies | b.copies,
         )
     elif isinstance(a, Host) and isinstance(b, Host):
         both = unsure(a.topics | b.topics) | (a.topics & b.topics)

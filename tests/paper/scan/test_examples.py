@@ -33,7 +33,7 @@ SEEN: dict[str, list[tuple[str, int]]] = {
     "import_error": [("CG806", 2)],
     "item_read": [("CG101", 8)],
     "keeps_every_answer": [("CG504", 10)],
-    "lags_one_replay": [("CG304", 13)],
+    "lags_one_replay": [("CG304", 13), ("CG303", 20)],
     "leaves_a_child": [("CG904", 7), ("CG902", 10)],
     "leaves_the_process": [("CG902", 8)],
     "live_branch": [("CG103", 8)],

@@ -25,6 +25,7 @@ from cacheon.scan.detectors.carried import Carried
 from cacheon.scan.detectors.copies import Copies
 from cacheon.scan.detectors.fault import Fault, Find
 from cacheon.scan.detectors.growth import Growth
+from cacheon.scan.detectors.lagging import Lagging
 from cacheon.scan.detectors.replaced import Replaced
 from cacheon.scan.detectors.streams import Streams
 from cacheon.scan.events import (
@@ -79,7 +80,7 @@ def detectors() -> dict[type[Event], list[Find]]:
     """All of them, by what they look at; new ones for each walk, since some follow what
     happens in it."""
     staged, carried, buffers, copies = Streams(), Carried(), Replaced(), Copies()
-    growth = Growth()
+    growth, lagging = Growth(), Lagging()
     listed: list[tuple[Find, tuple[type[Event], ...]]] = [
         (host_reads.find, (Called, Indexed, Shown)),
         (moves.find, (Called, Indexed, Launched, Wrote)),
@@ -100,6 +101,7 @@ def detectors() -> dict[type[Event], list[Find]]:
         (buffers.find, (Called, Ended, Kept)),
         (staged.find, (Called, Ended, Streamed)),
         (carried.find, (Called, Ended, Kept, Wrote)),
+        (lagging.find, (Ended, Wrote)),
         (copies.find, (Ended, Kept, Launched, Wrote)),
     ]
     found: dict[type[Event], list[Find]] = {}
