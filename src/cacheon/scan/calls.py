@@ -7,12 +7,14 @@ from msgspec.structs import replace
 from cacheon.scan import builtin_calls, facts, results, torch_api
 from cacheon.scan.events import Called
 from cacheon.scan.methods import Arguments, Keywords, Methods, stream_of
+from cacheon.scan.shares import stepped
 from cacheon.scan.values import (
     HOST,
     NOTHING,
     UNKNOWN,
     UNSEEN,
     Class,
+    Either,
     Function,
     Group,
     Host,
@@ -22,12 +24,15 @@ from cacheon.scan.values import (
     Method,
     Partial,
     Place,
+    Super,
     Symbol,
     Tensor,
     Unknown,
     Value,
     bound,
+    joined,
     shared,
+    spread_out,
     tensors,
 )
 
@@ -40,7 +45,6 @@ _WRAPPERS = frozenset(
         "torch.no_grad",
         "torch.inference_mode",
         "torch.compiler.disable",
-        "functools.wraps",
         "contextlib.contextmanager",
         _SAME,
     }
@@ -83,7 +87,8 @@ class Calls(Methods):
         named = {k.arg: self.value(k.value) for k in node.keywords if k.arg is not None}
         for keyword in node.keywords:
             if keyword.arg is None:
-                named[results.SPREAD] = self.value(keyword.value)
+                spread = self.value(keyword.value)
+                named |= spread_out(spread) or {results.SPREAD: spread}
         return values, named
 
     def apply(self, node: ast.AST, target: Value, values: Arguments, keywords: Keywords) -> Value:
@@ -97,22 +102,49 @@ class Calls(Methods):
                 return self.invoke(node, target, values, keywords)
             case Partial(target=inner, arguments=first, keywords=named):
                 return self.apply(node, inner, [*first, *values], dict(named) | dict(keywords))
+            case Either(options=options):
+                return joined([self.invoke(node, each, values, keywords) for each in options])
             case Class(path=path, name=name):
                 instance = Instance(path=path, name=name)
                 begin = self.member(instance, "__init__")
                 if isinstance(begin, Function):
                     self.invoke(node, begin, values, keywords)
+                else:
+                    self._filled(target, values, keywords)
                 return instance
+            case Instance():
+                called = self.called_of(target)
+                if called is not None:
+                    return self.apply(node, called, values, keywords)
             case Kernel(gridded=True):
                 self._launch(node, target, values, keywords)
                 return NOTHING
         self.pass_on(*values, *keywords.values())
         return replace(UNKNOWN, held=target.held)
 
+    def _filled(self, made: Class, values: Arguments, keywords: Keywords) -> None:
+        """An instance of a record has what it was given."""
+        fields = self.fields_of(made)
+        given = dict(zip(fields, values, strict=False)) | dict(keywords)
+        for name in filter(given.__contains__, fields):
+            self.fill(f"{made.path}:{made.name}.{name}", "name", given[name])
+
+    def _super(self, values: Arguments) -> Value:
+        match values:
+            case [Class(path=path, name=name), instance, *_]:
+                return Super(path=path, name=name, instance=instance)
+        owner, of = self.frame.owner, self.frame.instance
+        if owner is None or of is None:
+            return UNKNOWN
+        return Super(path=owner.path, name=owner.name, instance=of)
+
     # Outside functions
 
     def _outside(self, node: ast.AST, name: str, values: Arguments, keywords: Keywords) -> Value:
         self.emit(Called(node, self.context, name, tuple(values), keywords))
+        unbound = name.removeprefix("torch.Tensor.")
+        if unbound != name and values and isinstance(values[0], Tensor):
+            return self.method(node, values[0], unbound, values[1:], keywords)
         if name in LEAVING:
             self.left = True
             return NOTHING
@@ -120,10 +152,23 @@ class Calls(Methods):
             return facts.asked_capture()
         if name == "functools.partial":
             return self._partial(node, values, keywords)
+        if name == "functools.wraps":
+            return Symbol(name=_SAME)
+        if name == "torch.cuda.is_available" and self.phase == "load":
+            # What is defined for want of a device is not what a graph is made of.
+            return Host(constant=True, known=True)
+        if name == torch_api.GRAPHED or (name == "torch.compile" and _is_graphed(keywords)):
+            match values:
+                case [Function() as function, *_]:
+                    return replace(function, graphed=True)
+            return Symbol(name=torch_api.GRAPHED)
         if name in _WRAPPERS:
             return values[0] if values else Symbol(name=_SAME)
         if name in torch_api.CLASSES:
             return Made(name=torch_api.CLASSES[name], which=self.place(node))
+        if name == "collections.deque" and len(values) < 2 and not keywords:
+            # Without a length it holds whatever it is given.
+            return builtin_calls.result("list", values, keywords, self.one_of)
         if name.endswith(torch_api.DESCRIPTORS) or ".TensorDescriptor." in name:
             self.pass_on(*values)
             return Made(name=name, shares=frozenset().union(*map(shared, values)))
@@ -155,10 +200,15 @@ class Calls(Methods):
                 return NOTHING
             case (("importlib.import_module" | "__import__"), [Host(constant=str(dotted)), *_]):
                 return self.imported(dotted)
+            case "super", _:
+                return self._super(values)
             case "map", [function, *iterables]:
                 return Group(
                     every=self.apply(node, function, list(map(self.one_of, iterables)), {})
                 )
+        if short == "range":
+            result = builtin_calls.result(short, values, keywords, self.one_of)
+            return replace(result, topics=stepped(node))
         return builtin_calls.result(short, values, keywords, self.one_of)
 
     def _torch(self, node: ast.AST, short: str, values: Arguments, keywords: Keywords) -> Value:
@@ -199,6 +249,15 @@ class Calls(Methods):
         if name.startswith(("torch.cuda.", "triton.", "math.", "os.", "sys.")):
             return HOST
         return UNKNOWN
+
+
+def _is_graphed(keywords: Keywords) -> bool:
+    """Whether `torch.compile` is asked for graphs of its own."""
+    options = spread_out(keywords.get("options", NOTHING))
+    match keywords.get("mode"):
+        case Host(constant="reduce-overhead"):
+            return True
+    return results.is_true(options.get("triton.cudagraphs"))
 
 
 def _place(values: Arguments) -> Place:

@@ -12,7 +12,7 @@ from cacheon.scan.values import Names, Value
 
 Effect = tuple[str, ...]
 """What outlives the call: ("write", name, part), ("pass", name) to code that is not seen,
-("keep" | "read" | "hold" | "take", holder), ("collective", name), ("foreign", name)."""
+("keep" | "read" | "hold" | "take" | "drop", holder), ("collective", name), ("foreign", name)."""
 How = Literal["name", "key", "item", "cached", "evicting", "counted"]
 """A value was bound to a name of the state, put under a key, appended, remembered by a
 decorator (which may evict it again), or is a number that was made from itself."""

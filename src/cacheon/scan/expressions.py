@@ -9,6 +9,7 @@ from cacheon.scan import facts
 from cacheon.scan.events import Called, Shown, Tested
 from cacheon.scan.places import Places
 from cacheon.scan.project import FunctionNode, place_of
+from cacheon.scan.shares import lessened
 from cacheon.scan.state import DEEPEST_LEVELS
 from cacheon.scan.values import (
     HOST,
@@ -25,6 +26,7 @@ from cacheon.scan.values import (
     place_among,
     pruned,
     tensors,
+    unsure,
 )
 
 Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
@@ -55,8 +57,16 @@ class Expressions(Places):
                 return self.call(node)
             case ast.Subscript():
                 return self.subscript(node)
+            case ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod(), right=right):
+                return self.show(node, self.value(right))
             case ast.BinOp(left=left, op=operator, right=right):
-                return self.arithmetic(operator, self.value(left), self.value(right))
+                before = self.value(left)
+                made = self.arithmetic(operator, before, self.value(right))
+                if isinstance(made, Host) and isinstance(before, Host):
+                    return replace(
+                        made, topics=made.topics | lessened(operator, right, before.topics)
+                    )
+                return made
             case ast.Compare():
                 return self._compare(node)
             case ast.BoolOp():
@@ -78,9 +88,7 @@ class Expressions(Places):
             case ast.JoinedStr(values=values):
                 return Host(holds=frozenset().union(*(self.value(v).holds for v in values)))
             case ast.FormattedValue(value=inner):
-                value = self.value(inner)
-                self.emit(Shown(node, self.context, value))
-                return value
+                return self.show(node, self.value(inner))
             case ast.Lambda():
                 return self.function(node)
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
@@ -90,6 +98,13 @@ class Expressions(Places):
             case ast.Yield(value=ast.expr() as inner) | ast.YieldFrom(value=inner):
                 self.value(inner)
         return UNKNOWN
+
+    def show(self, node: ast.AST, value: Value) -> Host:
+        """A value, or each of a tuple that is written out, becomes part of a text."""
+        items = value.items if isinstance(value, Group) and value.items else (value,)
+        for item in items:
+            self.emit(Shown(node, self.context, item))
+        return Host(holds=frozenset().union(*(item.holds for item in items)))
 
     def function(self, node: FunctionNode) -> Function:
         """A function that is defined here; it sees the names of this frame."""
@@ -122,7 +137,7 @@ class Expressions(Places):
                 holds=holds,
                 held=left.held or right.held,
                 addresses=left.addresses | right.addresses,
-                topics=left.topics | right.topics,
+                topics=unsure(left.topics | right.topics),
             )
         return replace(UNKNOWN, holds=holds)
 
@@ -216,7 +231,15 @@ class Expressions(Places):
             else:
                 self.value(key)
                 found.append(value)
-        return pruned(Group(every=joined(found) if found else NOTHING))
+        names = tuple(
+            key.value
+            for key in keys
+            if isinstance(key, ast.Constant) and isinstance(key.value, str)
+        )
+        whole = joined(found) if found else NOTHING
+        if len(names) == len(found) == len(set(names)):
+            return pruned(Group(items=tuple(found), every=whole, keys=names))
+        return pruned(Group(every=whole))
 
     def _comprehension(self, node: Comprehension) -> Value:
         before = dict(self.frame.env)
@@ -230,7 +253,7 @@ class Expressions(Places):
         else:
             inner = self.value(node.elt)
         self.frame.env = before
-        return pruned(Group(every=inner, literal=not isinstance(node, ast.GeneratorExp)))
+        return pruned(Group(every=inner, literal=isinstance(node, ast.ListComp | ast.SetComp)))
 
     def one_of(self, value: Value) -> Value:
         """What a loop over a value takes from it."""
@@ -240,5 +263,5 @@ class Expressions(Places):
             case Group():
                 return every(value)
             case Host(constant=None):
-                return Host(holds=value.holds)
+                return Host(holds=value.holds, topics=value.topics - unsure(value.topics))
         return UNKNOWN

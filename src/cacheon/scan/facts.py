@@ -16,6 +16,7 @@ from cacheon.scan.values import (
     Host,
     Names,
     Value,
+    unsure,
 )
 
 
@@ -67,7 +68,7 @@ def _combined(values: Sequence[Value], when: Names, unless: Names) -> Host:
     return Host(
         when=when,
         unless=unless,
-        topics=frozenset().union(*map(topics, values)),
+        topics=unsure(frozenset().union(*map(topics, values))),
         holds=frozenset().union(*(value.holds for value in values)),
     )
 
@@ -82,7 +83,7 @@ def compared(left: Value, operator: ast.cmpop, right: Value, node: ast.expr) -> 
     """What a comparison of two host values, or with module state, says. `node` is the
     right side as it is written."""
     facts = Host(
-        topics=topics(left) | topics(right),
+        topics=unsure(topics(left) | topics(right)),
         holds=left.holds | right.holds,
     )
     absent = isinstance(node, ast.Constant) and node.value in (None, 0, False, "")

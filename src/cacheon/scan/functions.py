@@ -5,9 +5,11 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from cacheon.scan import results, torch_api
 from cacheon.scan.calls import Calls
 from cacheon.scan.events import Called, Effect, Ended, How, Root
 from cacheon.scan.methods import Keywords
+from cacheon.scan.parse import children
 from cacheon.scan.project import FunctionNode, place_of
 from cacheon.scan.state import DEEPEST_CALLS, Frame
 from cacheon.scan.triton_kernels import Definition, is_kernel
@@ -19,9 +21,11 @@ from cacheon.scan.values import (
     OUTGROWN,
     UNKNOWN,
     Class,
+    Either,
     Function,
     Group,
     Host,
+    Instance,
     Kernel,
     Names,
     Partial,
@@ -51,7 +55,27 @@ class Functions(Calls):
             return Kernel(path=self.frame.module.path, name=node.name)
         function = self.function(node)
         self.take_defaults(node, function.path, function.name, self.frame)
-        return function
+        return self._decorated(node, function, marks)
+
+    def _decorated(self, node: Definition, function: Function, marks: Sequence[Value]) -> Value:
+        """What the source's own decorators make of a function, where that hands on what
+        it is given as it comes; else the function itself."""
+        made: Value = function
+        for mark in reversed(marks):
+            if isinstance(mark, Symbol) and mark.name == torch_api.GRAPHED:
+                made = self.apply(node, mark, [made], {})
+            if isinstance(mark, Function | Class):
+                wrapper = self.apply(node, mark, [made], {})
+                if isinstance(wrapper, Instance):
+                    made = wrapper
+                elif isinstance(wrapper, Function) and wrapper != made and self._is_open(wrapper):
+                    self.scopes.append(self.closure_of(wrapper))
+                    made = replace(wrapper, scope=len(self.scopes))
+        return made
+
+    def _is_open(self, wrapper: Function) -> bool:
+        definition = self.project.node(wrapper.path, wrapper.line)
+        return hands_on(definition)
 
     def take_defaults(self, node: Definition, path: str, name: str, frame: Frame) -> None:
         outer, self.frame = self.frame, frame
@@ -71,6 +95,7 @@ class Functions(Calls):
         if self.frame.module.classes.get(node.name) is node:
             path = self.frame.module.path
             self.frame.env[node.name] = Class(path=path, name=node.name)
+            self.bases[path, node.name] = tuple(self.value(base) for base in node.bases)
             for statement in node.body:
                 match statement:
                     case (
@@ -83,7 +108,9 @@ class Functions(Calls):
     def invoke(
         self, node: ast.AST, function: Function, values: Sequence[Value], keywords: Keywords
     ) -> Value:
-        place = (function.path, function.line)
+        if function.graphed:
+            self.emit(Called(node, self.context, torch_api.GRAPHED, tuple(values), keywords))
+        place = (function.path, function.line, function.scope)
         if place in self.calls or len(self.calls) >= DEEPEST_CALLS:
             self.pass_on(*values, *keywords.values())
             return UNKNOWN
@@ -140,12 +167,14 @@ class Functions(Calls):
         keywords: Keywords,
     ) -> tuple[Frame, bool]:
         """Walk a function's body in a frame of its own."""
-        closure = self.closures[function.path, function.line]
+        closure = self.closure_of(function)
         frame = Frame(closure.module, function.name, outer=closure if closure.name else None)
+        frame.owner = self.owners.get((function.path, function.line))
+        frame.instance = function.instance
         bound = [function.instance, *values] if function.instance is not None else list(values)
         frame.env.update(self._bound(function, definition, bound, keywords))
         outer, self.frame = self.frame, frame
-        self.calls.append((function.path, function.line))
+        self.calls.append((function.path, function.line, function.scope))
         try:
             if isinstance(definition, ast.Lambda):
                 frame.returned.append((definition.body, self.value(definition.body)))
@@ -177,8 +206,13 @@ class Functions(Calls):
             rest = tuple(values[len(positional) :])
             env[arguments.vararg.arg] = Group(items=rest, every=joined(rest))
         if arguments.kwarg is not None:
-            spare = [v for name, v in keywords.items() if name not in names]
-            env[arguments.kwarg.arg] = Group(every=joined(spare))
+            spare = {name: v for name, v in keywords.items() if name not in names}
+            whole = joined(spare.values())
+            env[arguments.kwarg.arg] = (
+                Group(every=whole)
+                if results.SPREAD in spare
+                else Group(items=tuple(spare.values()), every=whole, keys=tuple(spare))
+            )
         return env
 
     def _remembering(self, definition: FunctionNode, function: Function) -> How | None:
@@ -189,7 +223,7 @@ class Functions(Calls):
         if self.root.slot is None and _TUNES & set(function.name.split("_")):
             # Of a library, and by its name: it runs while a configuration is looked for.
             return "cached"
-        outer, self.frame = self.frame, self.closures[function.path, function.line]
+        outer, self.frame = self.frame, self.closure_of(function)
         try:
             for decorator in definition.decorator_list:
                 called = decorator.func if isinstance(decorator, ast.Call) else decorator
@@ -211,6 +245,11 @@ class Functions(Calls):
         if isinstance(function, Partial):
             keywords = dict(function.keywords)
             arguments, function = [*function.arguments, *arguments], function.target
+        if isinstance(function, Either):
+            found = [self.enter(root, each, arguments) for each in function.options]
+            return joined(found)
+        if isinstance(function, Instance):
+            function = self.called_of(function) or UNKNOWN
         if not isinstance(function, Function):
             # Made by something that is not seen: a class, an import.
             return UNKNOWN
@@ -220,7 +259,9 @@ class Functions(Calls):
         # What another root was called with says nothing of this one.
         self.memo.clear()
         definition = self.project.node(function.path, function.line)
-        self.frame = self.closures[function.path, function.line]
+        self.frame = self.closure_of(function)
+        if function.graphed:
+            self.emit(Called(definition, self.context, torch_api.GRAPHED, (), {}))
         frame, falls = self._run(function, definition, arguments, keywords)
         self.frame = frame
         self.emit(
@@ -235,6 +276,22 @@ class Functions(Calls):
             )
         )
         return joined([value for _, value in frame.returned] or [NOTHING])
+
+
+def hands_on(node: FunctionNode) -> bool:
+    """Whether what a function spreads in its calls is what it was given itself."""
+    rest = [each.arg for each in (node.args.vararg, node.args.kwarg) if each is not None]
+    waiting: list[ast.AST] = [node]
+    while waiting:
+        each = waiting.pop()
+        match each:
+            case ast.Name(id=name, ctx=ast.Store()) if name in rest:
+                return False
+            case ast.Starred(value=value) | ast.keyword(arg=None, value=value):
+                if not (isinstance(value, ast.Name) and value.id in rest):
+                    return False
+        waiting += children(each)
+    return True
 
 
 def _is_flag(value: Value) -> bool:

@@ -8,93 +8,80 @@ import ast
 from collections.abc import Iterator
 
 from cacheon.scan.detectors.fault import Fault
+from cacheon.scan.forbidden import FRAMES, entry_of, is_memory, is_owned
 from cacheon.scan.project import Module, Project
+from cacheon.scan.spelled import IMPORTERS, imported, spelled, text
 
-_NAMES: dict[str, tuple[str, str]] = {
-    "CG902": ("leaves the process", "os._exit os.abort sys.exit builtins.exit builtins.quit"),
-    "CG904": (
-        "starts a process",
-        "subprocess os.fork os.forkpty os.system os.popen os.posix_spawn os.posix_spawnp "
-        "os.spawnl os.spawnv os.spawnve os.spawnvp os.execv os.execve os.execvp os.execl "
-        "multiprocessing concurrent.futures.ProcessPoolExecutor pty "
-        "asyncio.create_subprocess_exec asyncio.create_subprocess_shell torch.multiprocessing",
-    ),
-    "CG905": (
-        "reaches into the examination",
-        "sys._getframe sys._current_frames sys.settrace sys.setprofile inspect.currentframe "
-        "inspect.stack inspect.getouterframes inspect.trace gc.get_objects gc.get_referrers "
-        "gc.get_referents gc.freeze gc.callbacks cacheon threading.Thread threading.Timer "
-        "threading.settrace threading.setprofile _thread unittest.mock ptrace os.ptrace "
-        "process_vm_readv os.kill os.killpg signal.pthread_kill",
-    ),
-    "CG906": (
-        "uses the network",
-        "socket socketserver urllib.request http.client http.server ftplib smtplib telnetlib "
-        "xmlrpc requests httpx aiohttp urllib3 websockets paramiko",
-    ),
-    "CG907": (
-        "runs code that is not in the source",
-        "builtins.exec builtins.eval builtins.compile importlib.util.spec_from_file_location "
-        "importlib.util.module_from_spec importlib.machinery "
-        "importlib.reload imp runpy code codeop types.FunctionType types.CodeType zipimport "
-        "marshal ctypes.CDLL ctypes.cdll ctypes.PyDLL ctypes.pythonapi cffi",
-    ),
-    "CG908": (
-        "unpickles",
-        "pickle cPickle _pickle dill cloudpickle joblib shelve torch.load "
-        "torch.serialization.load torch.jit.load torch.package",
-    ),
-    "CG909": ("reads the environment", "os.environ os.getenv os.environb os.getenvb os.putenv"),
-}
-_TABLE = {name: (rule, what) for rule, (what, names) in _NAMES.items() for name in names.split()}
 _TAMED = frozenset({"torch.load", "torch.serialization.load"})
 """They unpickle or not, as they are called; an import of them alone does nothing."""
-_IMPORTERS = frozenset({"importlib.import_module", "builtins.__import__"})
-_OWNED = ("torch", "triton", "builtins", "sys", "os", "gc", "numpy", "importlib")
-_SETTINGS = ("torch.backends", "torch._dynamo.config", "torch._inductor.config")
-
 
 _LOOKED_AT = frozenset(
-    {ast.Import, ast.ImportFrom, ast.Name, ast.Attribute, ast.Call}
-    | {ast.Assign, ast.AugAssign, ast.AnnAssign}
+    {ast.Import, ast.ImportFrom, ast.Name, ast.Attribute, ast.Subscript, ast.Call}
+    | {ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Delete, ast.Raise}
 )
+_FILLS = frozenset({"update", "setdefault", "__setitem__", "pop", "clear"})
 
 
 def hygiene(project: Project) -> Iterator[tuple[Module, Fault]]:
     """Every fault of this kind in all sources. A name is told once for each line."""
     for module in project.modules.values():
-        names = _imported(module, project)
+        names = imported(module, project)
+        own = _own_pids(module, names)
         told: set[tuple[str, int]] = set()
-        tame: set[ast.AST] = set()
+        excused: set[ast.AST] = set()
         for node in module.nodes:
-            if type(node) not in _LOOKED_AT or node in tame:
+            if type(node) not in _LOOKED_AT or node in excused:
                 continue
             if isinstance(node, ast.Call) and _reads_weights(node, names):
                 # Named only to be called so: the name stands deeper than the call.
-                tame.add(node.func)
-            for fault in _of(node, names):
+                excused.add(node.func)
+            if isinstance(node, ast.Call) and _is_suicide(node, names, own):
+                faults = iter([Fault("CG902", "`os.kill` of its own process leaves it", node)])
+                excused.add(node.func)
+            elif isinstance(node, ast.Raise):
+                faults = _raised(node, module)
+            else:
+                faults = _of(node, names)
+            for fault in faults:
                 key = (fault.rule, getattr(fault.node, "lineno", 0))
                 if key not in told:
                     told.add(key)
                     yield module, fault
 
 
-def _imported(module: Module, project: Project) -> dict[str, str]:
-    """Local name → dotted name, of every import in the source, whatever its scope; those
-    that lead to another source of the project are left out."""
-    found: dict[str, str] = {}
-    for node in module.nodes:
-        match node:
-            case ast.Import(names=names):
-                for alias in names:
-                    dotted = alias.name if alias.asname else alias.name.partition(".")[0]
-                    if project.module(alias.name) is None:
-                        found[alias.asname or dotted] = dotted
-            case ast.ImportFrom(names=names, level=0, module=str(origin)):
-                if project.module(origin) is None:
-                    for alias in names:
-                        found[alias.asname or alias.name] = f"{origin}.{alias.name}"
-    return found
+def _own_pids(module: Module, names: dict[str, str]) -> frozenset[str]:
+    """Names that are given the process's own number."""
+    return frozenset(
+        node.targets[0].id
+        for node in module.nodes
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and _is_own_pid(node.value, names)
+    )
+
+
+def _is_own_pid(node: ast.expr, names: dict[str, str]) -> bool:
+    return isinstance(node, ast.Call) and spelled(node.func, names) in ("os.getpid", "posix.getpid")
+
+
+def _is_suicide(node: ast.Call, names: dict[str, str], own: frozenset[str]) -> bool:
+    match node.args:
+        case [first, *_] if spelled(node.func, names) in ("os.kill", "posix.kill"):
+            return _is_own_pid(first, names) or (isinstance(first, ast.Name) and first.id in own)
+    return False
+
+
+def _raised(node: ast.Raise, module: Module) -> Iterator[Fault]:
+    """`raise SystemExit`, but in what runs only where the file is a program of its own."""
+    raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+    if isinstance(raised, ast.Name) and raised.id == "SystemExit":
+        programs = filter(_is_program, module.tree.body)
+        if all(child is not node for each in programs for child in ast.walk(each)):
+            yield Fault("CG902", "`SystemExit` leaves the process", node)
+
+
+def _is_program(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "__name__ == '__main__'"
 
 
 def _of(node: ast.AST, names: dict[str, str]) -> Iterator[Fault]:
@@ -106,13 +93,15 @@ def _of(node: ast.AST, names: dict[str, str]) -> Iterator[Fault]:
             for alias in aliases:
                 if f"{origin}.{alias.name}" not in _TAMED:
                     yield from _named(f"{origin}.{alias.name}", node)
-        case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()):
-            dotted = _dotted(node, names)
+        case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()) | ast.Subscript():
+            dotted = spelled(node, names)
             if dotted:
                 yield from _named(dotted, node)
+            elif isinstance(node, ast.Attribute) and node.attr in FRAMES:
+                yield Fault("CG905", f"`{node.attr}` reaches the frames of whoever calls", node)
         case ast.Call(args=arguments, keywords=keywords) as call:
-            yield from _called(call, _dotted(call.func, names), arguments, keywords, names)
-        case ast.Assign(targets=targets):
+            yield from _called(call, spelled(call.func, names), arguments, keywords, names)
+        case ast.Assign(targets=targets) | ast.Delete(targets=targets):
             for target in targets:
                 yield from _replaced(target, names)
         case ast.AugAssign(target=target) | ast.AnnAssign(target=target):
@@ -121,13 +110,10 @@ def _of(node: ast.AST, names: dict[str, str]) -> Iterator[Fault]:
 
 def _named(dotted: str, node: ast.AST) -> Iterator[Fault]:
     """A dotted name that begins with a forbidden one."""
-    parts = dotted.split(".")
-    for length in range(len(parts), 0, -1):
-        entry = _TABLE.get(".".join(parts[:length]))
-        if entry is not None:
-            rule, what = entry
-            yield Fault(rule, f"`{dotted}` {what}", node)
-            return
+    entry = entry_of(dotted)
+    if entry is not None:
+        rule, what = entry
+        yield Fault(rule, f"`{dotted}` {what}", node)
 
 
 def _called(
@@ -138,17 +124,18 @@ def _called(
     names: dict[str, str],
 ) -> Iterator[Fault]:
     literal = arguments[:1] and isinstance(arguments[0], ast.Constant)
-    if dotted in _IMPORTERS:
+    if dotted in IMPORTERS:
         if literal and isinstance(arguments[0], ast.Constant):
             yield from _named(str(arguments[0].value), node)
         else:
             yield Fault("CG907", f"`{dotted}` imports what only a run decides", node)
-    if dotted == "builtins.setattr" and arguments:
-        owner = _dotted(arguments[0], names)
-        if _is_owned(owner):
-            yield Fault("CG905", f"`setattr` replaces something of `{owner}`", node)
+    elif dotted == "sys.modules.get" and literal:
+        yield from _named(text(arguments[0]), node)
+    if arguments and is_memory(text(arguments[0])):
+        yield Fault("CG905", f"`{text(arguments[0])}` is the memory of a process", node)
+    yield from _changes(node, dotted, names)
     if dotted == "builtins.getattr" and len(arguments) > 1:
-        owner = _dotted(arguments[0], names)
+        owner = spelled(arguments[0], names)
         if owner.partition(".")[0] in ("os", "sys", "builtins", "gc", "importlib"):
             match arguments[1]:
                 case ast.Constant(value=str(name)):
@@ -165,7 +152,7 @@ def _called(
 
 def _reads_weights(node: ast.Call, names: dict[str, str]) -> bool:
     """Whether it loads tensors and plain data only, whatever the file holds."""
-    return _dotted(node.func, names) in _TAMED and any(
+    return spelled(node.func, names) in _TAMED and any(
         keyword.arg == "weights_only"
         and isinstance(keyword.value, ast.Constant)
         and keyword.value.value is True
@@ -173,34 +160,36 @@ def _reads_weights(node: ast.Call, names: dict[str, str]) -> bool:
     )
 
 
+def _changes(node: ast.Call, dotted: str, names: dict[str, str]) -> Iterator[Fault]:
+    """A call that replaces something: `setattr`, or `update` of a namespace."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="__setattr__"), args=[base, *_]):
+            owner = spelled(base, names)
+        case ast.Call(func=ast.Attribute(value=base, attr=attr)) if attr in _FILLS:
+            owner = _namespace(base, names)
+        case ast.Call(args=[base, *_]) if dotted in ("builtins.setattr", "builtins.delattr"):
+            owner = spelled(base, names)
+        case _:
+            return
+    if is_owned(owner):
+        yield Fault("CG905", f"`{ast.unparse(node.func)}` replaces something of `{owner}`", node)
+
+
+def _namespace(node: ast.expr, names: dict[str, str]) -> str:
+    """What the mapping holds the attributes of: `vars(torch)`, `torch.__dict__`."""
+    match node:
+        case ast.Call(func=function, args=[base]) if spelled(function, names) == "builtins.vars":
+            return spelled(base, names)
+        case ast.Attribute(value=base, attr="__dict__"):
+            return spelled(base, names)
+    return ""
+
+
 def _replaced(target: ast.expr, names: dict[str, str]) -> Iterator[Fault]:
     base = target.value if isinstance(target, ast.Attribute | ast.Subscript) else None
     if base is None:
         return
-    owner = _dotted(base, names)
+    owner = _namespace(base, names) or spelled(base, names)
     whole = f"{owner}.{target.attr}" if isinstance(target, ast.Attribute) else f"{owner}[…]"
-    if _is_owned(owner):
+    if is_owned(owner):
         yield Fault("CG905", f"`{whole}` is replaced", target)
-
-
-def _is_owned(owner: str) -> bool:
-    head = owner.partition(".")[0]
-    settings = owner.startswith((*_SETTINGS, "os.environ"))
-    return head in _OWNED and not settings and owner != "sys.path"
-
-
-def _dotted(node: ast.AST, names: dict[str, str]) -> str:
-    """The dotted name that an expression spells; "" where it spells none."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return ""
-    if not parts and node.id not in names:
-        return f"builtins.{node.id}" if node.id in _BUILTINS else ""
-    head = names.get(node.id, "")
-    return ".".join([head, *reversed(parts)]) if head else ""
-
-
-_BUILTINS = frozenset("exec eval compile exit quit __import__ setattr getattr".split())

@@ -61,3 +61,5 @@ class Importing(Functions):
         if module is not None:
             public = [n for n in self.load(module).env if not n.startswith("_")]
             self.frame.env.update({name: self._from(origin, name) for name in public})
+        else:
+            self.frame.stars.append(origin)

@@ -58,7 +58,7 @@ def _starts(module: Module) -> Iterator[Start]:
         name = f"{owner}.{node.name}" if owner else node.name
         first = int(bool(owner) and not _is_static(node))
         root = Root(path=module.path, name=name, line=place_of(node), phase="replay")
-        yield Start(root, name, partial(_arguments, node, first))
+        yield Start(root, name, partial(_arguments, node, first), bound=bool(first))
 
 
 def _words(name: str) -> frozenset[str]:

@@ -1,12 +1,14 @@
 """Names and attributes: where a dotted name leads."""
 
 import ast
+import builtins
 
 from msgspec.structs import replace
 
 from cacheon.scan import torch_api
-from cacheon.scan.project import place_of
-from cacheon.scan.state import Frame, Walk
+from cacheon.scan.classes import Classes
+from cacheon.scan.shares import ALL, sized
+from cacheon.scan.state import Frame
 from cacheon.scan.values import (
     HOST,
     UNKNOWN,
@@ -18,20 +20,40 @@ from cacheon.scan.values import (
     Kernel,
     Made,
     Method,
+    Names,
+    Super,
     Symbol,
     Tensor,
     Value,
     every,
     shared,
+    unsure,
 )
 
 
-def size_of(tensor: Tensor) -> Host:
-    """An answer from metadata."""
-    return Host(held=tensor.held, topics=frozenset({"size"}) if tensor.held else frozenset())
+class Members(Classes):
+    def dims_of(self, names: Names) -> int:
+        """How many dimensions an output has; 0 for what is none."""
+        tensors = self.root.slot.tensors if self.root.slot is not None else ()
+        return next((len(t.shape) for t in tensors if {t.name} == names & self.root.outputs), 0)
 
+    def size_of(self, tensor: Tensor) -> Host:
+        """An answer from metadata."""
+        topics = {"size"} if tensor.held else set[str]()
+        if self.dims_of(tensor.shares):
+            topics.add(sized(tensor.shares, ALL))
+        return Host(held=tensor.held, topics=frozenset(topics))
 
-class Members(Walk):
+    def size_in(self, value: Host, dim: int | None) -> Host:
+        """One of the sizes that a shape is made of."""
+        topics = set(unsure(value.topics))
+        for name in self.root.outputs if dim is not None else ():
+            names = frozenset({name})
+            dims = self.dims_of(names)
+            if sized(names, ALL) in value.topics and dim is not None and -dims <= dim < dims:
+                topics.add(sized(names, dim % dims))
+        return Host(held=value.held, holds=value.holds, topics=frozenset(topics))
+
     def used_name(self, name: str) -> Value:
         """A name whose value something is done with."""
         value = self.name(name)
@@ -47,7 +69,16 @@ class Members(Walk):
                 return value
             frame = frame.outer
         found = self.read_global(self.frame.module, name)
-        return Symbol(name=f"builtins.{name}") if found is None else found
+        return Symbol(name=self._elsewhere(name)) if found is None else found
+
+    def _elsewhere(self, name: str) -> str:
+        """A name that the source does not bind: a builtin, or one of `from … import *`.
+        Of several such imports torch's is taken, which the rules are about."""
+        stars = self.modules[self.frame.module.path].stars
+        origins = [origin for origin in stars if origin.startswith("torch")] or stars
+        if len(origins) == 1 and not hasattr(builtins, name):
+            return torch_api.canonical(f"{origins[0]}.{name}")
+        return f"builtins.{name}"
 
     def attribute(self, node: ast.Attribute) -> Value:
         base = self.metadata(node.value) if node.attr in torch_api.METADATA else None
@@ -66,7 +97,7 @@ class Members(Walk):
             case Tensor() if attr in ("device", "dtype"):
                 return Host(topics=frozenset({attr}))
             case Tensor() if attr in torch_api.METADATA:
-                return size_of(base)
+                return self.size_of(base)
             case Tensor() if attr in torch_api.ATTRIBUTE_VIEWS:
                 return base
             case Group() if attr in ("values", "indices"):
@@ -75,40 +106,36 @@ class Members(Walk):
                 return HOST
             case Tensor() | Group() | Made() | Kernel():
                 return Method(receiver=base, attr=attr)
+            case Class() if attr == "apply" and (found := self.applied_of(base)) is not None:
+                return found
             case Function(path=path, name=name) | Class(path=path, name=name):
-                return self._method(base, attr) or self.attribute_of_state(f"{path}:{name}.{attr}")
+                found = self.method_of(base, attr)
+                return found or self.attribute_of_state(self.holder_of(base, path, name, attr))
+            case Super():
+                return self.method_of(base, attr) or UNKNOWN
             case Instance(path=path, name=name):
-                return self._of_instance(base, f"{path}:{name}.{attr}", attr)
+                return self._of_instance(base, self.holder_of(base, path, name, attr), attr)
+            case Host(constant=str()) if attr == "format":
+                return Method(receiver=base, attr=attr)
             case Host():
                 return Host(held=base.held, holds=base.holds)
         return replace(UNKNOWN, held=base.held)
 
+    def holder_of(self, base: Value, path: str, name: str, attr: str) -> str:
+        """Where an attribute is held: at the class itself, or at the base that has it."""
+        own = f"{path}:{name}.{attr}"
+        bases = self.bases_of(path, name) if isinstance(base, Class | Instance) else ()
+        holders = [f"{b.path}:{b.name}.{attr}" for b in bases if isinstance(b, Class)]
+        return next((each for each in (own, *holders) if each in self.contents), own)
+
     def _of_instance(self, base: Instance, holder: str, attr: str) -> Value:
-        found = None if holder in self.contents else self._method(base, attr)
+        found = None if holder in self.contents else self.method_of(base, attr)
         if found is not None:
             return found
         if base.held:
             return self.attribute_of_state(holder)
         # An object of the call's own: what it has goes when the call ends.
         return self.contents.get(holder, UNKNOWN)
-
-    def _method(self, base: Value, attr: str) -> Value | None:
-        if not isinstance(base, Class | Instance):
-            return None
-        module = self.project.modules[base.path]
-        for node in module.classes[base.name].body:
-            if isinstance(node, ast.FunctionDef) and node.name == attr:
-                self.project.remember(base.path, node)
-                place = place_of(node)
-                self.closures.setdefault((base.path, place), self.load(module))
-                self.take_defaults(node, base.path, attr, self.closures[base.path, place])
-                marks = {d.id for d in node.decorator_list if isinstance(d, ast.Name)}
-                bound = None if "staticmethod" in marks else base
-                function = Function(path=base.path, line=place, name=attr, instance=bound)
-                if "property" in marks:
-                    return self.invoke(node, function, (), {})
-                return function
-        return None
 
     def outside(self, name: str) -> Value:
         """A dotted name that an import began: one of the sources, or another's."""

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from cacheon.scan import results, torch_api
 from cacheon.scan.events import Called, Launched, Streamed
 from cacheon.scan.expressions import Expressions
-from cacheon.scan.members import size_of
+from cacheon.scan.shares import LESS, constant, is_less
 from cacheon.scan.triton_kernels import overshoots, parameters, stored
 from cacheon.scan.values import (
     HOST,
@@ -63,6 +63,10 @@ class Methods(Expressions):
                 return self._of_group(node, receiver, attr, values)
             case Made():
                 return self._of_made(node, receiver, attr, values, keywords)
+            case Host():
+                for value in (*values, *keywords.values()):
+                    self.show(node, value)
+                return HOST
             case Kernel() if attr == "run":
                 self._launch(node, receiver, values, keywords)
         return UNKNOWN
@@ -77,7 +81,9 @@ class Methods(Expressions):
         if attr == "data_ptr":
             return Host(addresses=receiver.shares, held=receiver.held)
         if attr in torch_api.QUESTIONS:
-            return size_of(receiver)
+            size = self.size_of(receiver)
+            asked = node.args[0] if isinstance(node, ast.Call) and node.args else None
+            return self.size_in(size, constant(asked)) if asked is not None else size
         if attr == "tolist":
             return Group(every=Host(holds=receiver.holds), holds=receiver.holds)
         if attr in torch_api.READS:
@@ -90,6 +96,14 @@ class Methods(Expressions):
             return results.created(keywords, receiver.place)
         if attr in ("requires_grad_", "record_stream", "retain_grad"):
             return receiver
+        if attr == "narrow" and isinstance(node, ast.Call) and len(node.args) == len(values) == 3:
+            dims, dim = self.dims_of(receiver.shares), constant(node.args[0])
+            starts_late = (constant(node.args[1]) or 0) > 0
+            if dims and dim is not None:
+                short = is_less(values[2], receiver.shares, dim % dims)
+                if starts_late or short:
+                    part = LESS + ", ".join(map(ast.unparse, node.args))
+                    return replace(receiver, part=part, fresh=False)
         return self._calculated(node, attr, [receiver, *values], keywords)
 
     def _of_group(self, node: ast.AST, group: Group, attr: str, values: Arguments) -> Value:
@@ -113,6 +127,8 @@ class Methods(Expressions):
                 if attr != "get" and group.held:
                     self.affect("take", group.held)
                 return replace(inner, held=inner.held or group.held)
+            case "clear" if group.held:
+                self.affect("drop", group.held)
             case "items":
                 return Group(every=Group(items=(HOST, inner)), held=group.held)
             case "values" | "copy":

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from cacheon.scan.events import Indexed, Wrote
 from cacheon.scan.members import Members
+from cacheon.scan.shares import constant, taken
 from cacheon.scan.values import (
     HOST,
     UNKNOWN,
@@ -23,7 +24,9 @@ from cacheon.scan.values import (
     every,
     join,
     pruned,
+    spread_out,
     tensors,
+    unsure,
 )
 
 
@@ -33,13 +36,13 @@ class Places(Members):
         self.emit(Indexed(node, self.context, base, index, sliced))
         match base:
             case Tensor():
-                return self._part(base, node.slice, index)
+                return self._part(base, node, index, sliced)
             case Group():
                 return self._item(base, node.slice)
             case Kernel():
                 return replace(base, gridded=True)
             case Host():
-                return Host(held=base.held, holds=base.holds, topics=base.topics)
+                return self.size_in(base, constant(node.slice))
             case Symbol() | Class():
                 return base
         return replace(UNKNOWN, held=base.held)
@@ -58,16 +61,30 @@ class Places(Members):
                 index.append(self.value(part))
         return base, tuple(index), tuple(sliced)
 
-    def _part(self, base: Tensor, node: ast.expr, index: tuple[Value, ...]) -> Tensor:
+    def _part(
+        self,
+        base: Tensor,
+        node: ast.Subscript,
+        index: tuple[Value, ...],
+        sliced: tuple[Value, ...],
+        stored: bool = False,
+    ) -> Tensor:
         gathers = any(isinstance(value, Tensor | Group) for value in index)
         holds = base.holds.union(*(value.holds for value in index))
-        if gathers:
+        if gathers and not stored:
             return Tensor(place=base.place, mask=base.mask, holds=holds, fresh=True)
-        part = strided(node) or ("some" if base.part == "" else base.part)
+        dims = self.dims_of(base.shares)
+        less = dims and taken(node.value, node.slice, index, sliced, base.shares, dims)
+        part = less or strided(node.slice) or ("some" if base.part == "" else base.part)
         return replace(base, holds=holds, part=part, fresh=False)
 
     def _item(self, base: Group, node: ast.expr) -> Value:
+        named = spread_out(base)
         match node:
+            case ast.Constant(value=str(name)) if name in named:
+                return named[name]
+            case _ if named:
+                pass
             case ast.Slice():
                 return replace(base, items=None, every=every(base))
             case ast.Constant(value=int(place)) if base.items and place < len(base.items):
@@ -101,6 +118,9 @@ class Places(Members):
 
     def _unpack(self, targets: Sequence[ast.expr], value: Value) -> None:
         items = value.items if isinstance(value, Group) else None
+        if isinstance(value, Host) and not any(isinstance(t, ast.Starred) for t in targets):
+            sizes = Host(holds=value.holds, topics=value.topics - unsure(value.topics))
+            items = tuple(self.size_in(sizes, dim) for dim in range(len(targets)))
         if items is None or len(items) != len(targets):
             items = (self.one_of(value),) * len(targets)
         for target, item in zip(targets, items, strict=True):
@@ -111,12 +131,14 @@ class Places(Members):
         base, index, sliced = self.indexed(node)
         if isinstance(base, Tensor):
             self.emit(Indexed(node, self.context, base, index, sliced, value))
-            part = self._part(base, node.slice, ()) if not _is_whole(node.slice) else base
+            whole = _is_whole(node.slice)
+            part = base if whole else self._part(base, node, index, sliced, stored=True)
             masked = any(isinstance(value, Tensor) and value.mask for value in index)
             self.write(node, part, "[mask] =" if masked else "[…] =", value)
         elif base.held not in ("", UNSEEN):
             key = index[0] if index else HOST
-            self.keep(node, base.held, "key", value, key)
+            grows = _is_length_of(node.slice, node.value)
+            self.keep(node, base.held, "item" if grows else "key", value, key)
         elif isinstance(node.value, ast.Name) and isinstance(base, Group):
             grown = pruned(Group(every=join(every(base), value), shares=base.shares))
             self.assign(node.value, grown)
@@ -138,8 +160,10 @@ class Places(Members):
         """Memory is written in place."""
         for tensor in tensors(target):
             self.emit(Wrote(node, self.context, tensor, how, source))
+            # A kernel may go on from where a part begins.
+            part = "some" if tensor.part and how.startswith("kernel ") else tensor.part
             for name in tensor.shares:
-                self.affect("write", name, tensor.part)
+                self.affect("write", name, part)
 
 
 def strided(node: ast.expr) -> str:
@@ -149,6 +173,14 @@ def strided(node: ast.expr) -> str:
         if isinstance(part, ast.Slice) and isinstance(part.step, ast.Constant):
             return ast.unparse(part) if part.upper is None else ""
     return ""
+
+
+def _is_length_of(key: ast.expr, base: ast.expr) -> bool:
+    """Whether a key is the next free number, as in `d[len(d)] = value`."""
+    match key:
+        case ast.Call(func=ast.Name(id="len"), args=[asked]):
+            return ast.unparse(asked) == ast.unparse(base)
+    return False
 
 
 def _is_whole(node: ast.expr) -> bool:

@@ -9,7 +9,7 @@ from cacheon.scan.triton_kernels import is_kernel
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _CHANGES = frozenset(
-    "append extend insert setdefault update add pop popitem clear remove discard".split()
+    "append appendleft extend insert setdefault update add pop popitem clear remove discard".split()
 )
 
 

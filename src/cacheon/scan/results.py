@@ -58,6 +58,12 @@ def computed(short: str, operands: Sequence[Value], keywords: Mapping[str, Value
     result = Tensor(
         place=place_among(found), mask=short in torch_api.MASKS, holds=holds, fresh=True
     )
+    if short in _COPYING:
+        chosen = [v for v in operands[short == "where" :] if isinstance(v, Tensor)]
+        copies = frozenset[str]().union(*(v.shares | v.copies for v in chosen))
+        result = replace(result, copies=copies)
+    if short == "clone":
+        result = replace(result, part="clone")
     if short in torch_api.VIEWS and isinstance(first, Tensor):
         part = first.part or ("some" if short in _NARROWING else "")
         result = replace(first, holds=holds, fresh=False, part=part)
@@ -73,6 +79,8 @@ def computed(short: str, operands: Sequence[Value], keywords: Mapping[str, Value
     return result
 
 
+_COPYING = frozenset("clone contiguous where float half bfloat16".split())
+"""Their result has the contents of one of their arguments."""
 _NARROWING = frozenset("narrow select chunk split unbind as_strided tensor_split".split())
 
 
@@ -100,5 +108,12 @@ def moved(
         case _:
             place = place_of(values, keywords, receiver.place)
     return replace(
-        receiver, place=place, shares=frozenset(), held="", part="", fresh=True, pinned=False
+        receiver,
+        place=place,
+        shares=frozenset(),
+        copies=receiver.shares | receiver.copies,
+        held="",
+        part="",
+        fresh=True,
+        pinned=False,
     )

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 
+from msgspec.structs import replace
+
 from cacheon.records.errors import LimitExceeded, one_line
 from cacheon.rules.catalogue import RULES
 from cacheon.scan.detectors import Detectors, Fault
@@ -14,7 +16,7 @@ from cacheon.scan.ignores import Ignores, ignores
 from cacheon.scan.project import Module, Project
 from cacheon.scan.state import MOST_STEPS
 from cacheon.scan.statements import Statements
-from cacheon.scan.values import UNKNOWN, Value
+from cacheon.scan.values import UNKNOWN, Function, Value
 
 _LONGEST_LINE = 200
 
@@ -27,6 +29,8 @@ class Start:
     root: Root
     name: str
     arguments: Callable[[dict[str, Value]], Sequence[Value]]
+    bound: bool = False
+    """Whether it is a method that is called of an instance."""
 
 
 class Scan:
@@ -64,7 +68,9 @@ class Scan:
         owner, _, method = start.name.rpartition(".")
         found = walker.exported(self.project.modules[start.root.path], owner or method)
         if owner and found is not None:
-            found = walker.called_member(found, method)
+            of, found = found, walker.called_member(found, method)
+            if isinstance(found, Function) and found.instance is None and start.bound:
+                found = replace(found, instance=of)
         return UNKNOWN if found is None else found
 
     def _ask(self, event: Event) -> None:

@@ -19,6 +19,7 @@ from cacheon.scan.values import (
     LAZY,
     NOTHING,
     UNKNOWN,
+    Class,
     Function,
     Group,
     Host,
@@ -55,7 +56,10 @@ class Frame:
     outer: "Frame | None" = None
     globals: set[str] = field(default_factory=set)
     returned: list[tuple[ast.AST, Value]] = field(default_factory=list)
-    owner: str = ""
+    owner: Class | None = None
+    instance: Value | None = None
+    stars: list[str] = field(default_factory=list)
+    """Outside modules of which all names were imported."""
 
 
 class Walk(ABC):
@@ -75,7 +79,12 @@ class Walk(ABC):
         self.read: set[str] = set()
         self.streams: list[str] = []
         self.frame = Frame(Module("", "", ast.Module([], []), []), "")
-        self.calls: list[tuple[str, int]] = []
+        self.scopes: list[Frame] = []
+        self.calls: list[tuple[str, int, int]] = []
+        self.bases: dict[tuple[str, str], tuple[Value, ...]] = {}
+        """Of each class that was defined, by path and name."""
+        self.owners: dict[tuple[str, int], Class] = {}
+        """Of each method that was found, the class that defines it."""
         self.carried: dict[ast.AST, Names] = {}
         """Of each loop that was walked, the names that a turn meets of the one before."""
         self.level = 0
@@ -120,6 +129,22 @@ class Walk(ABC):
     @abstractmethod
     def one_of(self, value: Value) -> Value:
         """What a loop over a value takes from it."""
+
+    def closure_of(self, function: Function) -> Frame:
+        """The frame whose names a function sees."""
+        if function.scope:
+            return self.scopes[function.scope - 1]
+        return self.closures[function.path, function.line]
+
+    @abstractmethod
+    def apply(
+        self,
+        node: ast.AST,
+        target: Value,
+        values: Sequence[Value],
+        keywords: Mapping[str, Value],
+    ) -> Value:
+        """Call a value."""
 
     @abstractmethod
     def invoke(

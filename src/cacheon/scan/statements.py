@@ -14,9 +14,13 @@ from cacheon.scan.values import (
     LAZY,
     NONE,
     UNKNOWN,
+    Class,
+    Group,
     Host,
+    Instance,
     Made,
     Value,
+    every,
     is_live,
     join,
 )
@@ -99,6 +103,10 @@ class Statements(Importing):
         if isinstance(node, ast.BinOp) and sums and name in self.frame.globals:
             self._count(first, name, node)
             return
+        if isinstance(first, ast.Attribute) and isinstance(node, ast.BinOp):
+            same = isinstance(node.left, ast.Attribute) and _is_same(first, node.left)
+            if same and self._count_attribute(first, first, node):
+                return
         value = self.value(node)
         for target in targets:
             self.assign(target, value)
@@ -110,13 +118,28 @@ class Statements(Importing):
             whole = ast.copy_location(ast.BinOp(loaded, node.op, node.value), node)
             self._count(node, node.target.id, whole)
             return
+        if isinstance(node.target, ast.Attribute):
+            whole = ast.copy_location(ast.BinOp(loaded, node.op, node.value), node)
+            if self._count_attribute(node, node.target, whole):
+                return
         before, added = self.value(loaded), self.value(node.value)
         if is_live(before):
             self.write(node, before, "+=", added)
         elif not isinstance(node.target, ast.Attribute):
             self.assign(node.target, self.arithmetic(node.op, before, added))
 
+    def _count_attribute(self, node: ast.AST, target: ast.Attribute, sum_: ast.BinOp) -> bool:
+        """As `_count`, of an attribute; whether it outlives the call."""
+        base = self.value(target.value)
+        if not (isinstance(base, Class) or (isinstance(base, Instance) and base.held)):
+            return False
+        self._counted(node, self.holder_of(base, base.path, base.name, target.attr), sum_)
+        return True
+
     def _count(self, node: ast.AST, name: str, sum_: ast.BinOp) -> None:
+        self._counted(node, f"{self.frame.module.path}:{name}", sum_)
+
+    def _counted(self, node: ast.AST, holder: str, sum_: ast.BinOp) -> None:
         """Module state is made from itself; a tensor in place."""
         # That it reads itself is no use that anybody makes of it.
         self.effects.append(set())
@@ -125,9 +148,10 @@ class Statements(Importing):
         added = self.value(sum_.right)
         if is_live(before):
             self.write(node, before, "+=", added)
+        elif isinstance(before, Group) and isinstance(added, Group):
+            self.keep(node, holder, "item", every(added))
         else:
-            made = self.arithmetic(sum_.op, before, added)
-            self.keep(node, f"{self.frame.module.path}:{name}", "counted", made)
+            self.keep(node, holder, "counted", self.arithmetic(sum_.op, before, added))
 
     # Branches
 
@@ -292,6 +316,10 @@ def _asks_for_tensor(test: ast.expr) -> tuple[str, bool]:
         case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), kind]):
             return name, "Tensor" in ast.unparse(kind)
     return "", False
+
+
+def _is_same(a: ast.expr, b: ast.expr) -> bool:
+    return ast.unparse(a) == ast.unparse(b)
 
 
 def _name_of(node: ast.expr) -> str:

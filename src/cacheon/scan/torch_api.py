@@ -127,7 +127,15 @@ CLASSES = {
     "torch.Event": "torch.cuda.Event",
     "torch.Generator": "torch.Generator",
     "torch.cuda.CUDAGraph": "torch.cuda.CUDAGraph",
+    "logging.getLogger": "logging.Logger",
+    "itertools.count": "itertools.count",
+    "itertools.cycle": "itertools.cycle",
+    "numpy.random.default_rng": "numpy.random.Generator",
+    "numpy.random.RandomState": "numpy.random.RandomState",
+    "random.Random": "random.Random",
 }
+GRAPHED = "torch.compile in this mode"
+"""A call of what `torch.compile` made, with graphs of its own."""
 DESCRIPTORS = ("TensorDescriptor", "make_tensor_descriptor", "create_2d_tma_descriptor")
 """Ends of names whose result holds the address of a tensor."""
 

@@ -49,23 +49,26 @@ class Host(Value, frozen=True, kw_only=True):
 
 class Tensor(Value, frozen=True, kw_only=True):
     """`place`: where its memory is; "" where that is not known. `mask`: of booleans.
-    `part`: the strided slice of an argument that it is, as written. `fresh`: allocated by
-    the call."""
+    `part`: the slice of an argument that it is, as written, or "clone". `fresh`: allocated
+    by the call. `copies`: the arguments and the state that it may be a copy of."""
 
     place: Place = "device"
     mask: bool = False
     pinned: bool = False
     fresh: bool = False
     part: str = ""
+    copies: Names = NONE
 
 
 class Group(Value, frozen=True, kw_only=True):
     """A tuple, list or mapping. `items` where each is known, else None; `every`: what any
-    of them may be. `literal`: a list that was written out or made by a comprehension."""
+    of them may be. `literal`: a list that was written out or made by a comprehension.
+    `keys`: of a mapping whose items are known, their names."""
 
     items: tuple[Value, ...] | None = None
     every: Value = Unknown()
     literal: bool = False
+    keys: tuple[str, ...] = ()
 
 
 class Symbol(Value, frozen=True, kw_only=True):
@@ -90,12 +93,21 @@ class Method(Value, frozen=True, kw_only=True):
 
 class Function(Value, frozen=True, kw_only=True):
     """A function of the sources, by where it is defined. `instance`: the object that it
-    is bound to."""
+    is bound to. `scope`: tells apart those that a decorator made in several calls.
+    `graphed`: compiled so that a call of it captures, and replays, a graph of its own."""
 
     path: str
     line: int
     name: str
     instance: Value | None = None
+    scope: int = 0
+    graphed: bool = False
+
+
+class Either(Value, frozen=True, kw_only=True):
+    """One of several functions: which, only a run decides."""
+
+    options: tuple[Function, ...]
 
 
 class Partial(Value, frozen=True, kw_only=True):
@@ -124,6 +136,15 @@ class Instance(Value, frozen=True, kw_only=True):
     name: str
 
 
+class Super(Value, frozen=True, kw_only=True):
+    """An instance, looked at as one of the bases of a class."""
+
+    path: str
+    name: str
+    instance: Value
+
+
+_MOST_FUNCTIONS = 4
 _LONGEST = 64
 """Items of a group that are told apart."""
 UNKNOWN = Unknown()
@@ -131,6 +152,11 @@ UNSEEN = "?:?"
 """Where a value is held that came out of a container which is not seen."""
 NOTHING = Host(constant=None, known=True)
 HOST = Host()
+
+
+def unsure(topics: Names) -> Names:
+    """Topics without those that say how a number stands to an output's size."""
+    return frozenset(t for t in topics if not t.startswith(("size ", "less ", "step ")))
 
 
 def is_live(value: Value) -> bool:
@@ -165,6 +191,9 @@ def join(a: Value, b: Value) -> Value:
     if _is_none(a) or _is_none(b):
         kept, other = (b, a) if _is_none(a) else (a, b)
         return replace(kept, held=kept.held or other.held)
+    functions = list(dict.fromkeys((*_functions(a), *_functions(b))))
+    if _functions(a) and _functions(b) and len(functions) <= _MOST_FUNCTIONS:
+        return Either(options=tuple(functions))
     held, shares, holds = a.held or b.held, a.shares | b.shares, a.holds | b.holds
     joint: Value = Unknown()
     if isinstance(a, Tensor) and isinstance(b, Tensor):
@@ -174,11 +203,14 @@ def join(a: Value, b: Value) -> Value:
             pinned=a.pinned or b.pinned,
             fresh=a.fresh and b.fresh,
             part=a.part if a.part == b.part else "",
+            copies=a.copies | b.copies,
         )
     elif isinstance(a, Host) and isinstance(b, Host):
-        joint = Host(addresses=a.addresses | b.addresses, topics=a.topics | b.topics)
+        both = unsure(a.topics | b.topics) | (a.topics & b.topics)
+        joint = Host(addresses=a.addresses | b.addresses, topics=both)
     elif isinstance(a, Group) and isinstance(b, Group):
-        joint = Group(items=_pairwise(a.items, b.items), every=join(every(a), every(b)))
+        pairs = _pairwise(a.items, b.items) if a.keys == b.keys else None
+        joint = Group(items=pairs, every=join(every(a), every(b)), keys=a.keys if pairs else ())
     return replace(joint, held=held, shares=shares, holds=holds)
 
 
@@ -186,6 +218,13 @@ def joined(values: Iterable[Value]) -> Value:
     """The join of any number of values; UNKNOWN where there is none."""
     found = list(values)
     return reduce(join, found) if found else UNKNOWN
+
+
+def spread_out(value: Value) -> dict[str, Value]:
+    """The items of a mapping by their names; none where they are not known."""
+    if not isinstance(value, Group) or value.items is None or len(value.items) != len(value.keys):
+        return {}
+    return dict(zip(value.keys, value.items, strict=True))
 
 
 def every(group: Group) -> Value:
@@ -247,6 +286,12 @@ def _pairwise(a: tuple[Value, ...] | None, b: tuple[Value, ...] | None) -> tuple
     if a is None or b is None or len(a) != len(b):
         return None
     return tuple(join(x, y) for x, y in zip(a, b, strict=True))
+
+
+def _functions(value: Value) -> tuple[Function, ...]:
+    if isinstance(value, Either):
+        return value.options
+    return (value,) if isinstance(value, Function) else ()
 
 
 def _is_none(value: Value) -> bool:

@@ -65,7 +65,7 @@ def test_a_hostile_source_is_one_line(tmp_path: Path, source: bytes, line: str) 
     assert line in said
     assert said.isprintable()
     assert len(said) < 700
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 30
 
 
 def scanned(root: Path, source: str) -> tuple[list[str], float]:

@@ -7,7 +7,7 @@ RULE = Rule(
     title="answer lags behind its replay",
     group="staleness",
     confidence="high",
-    detected=("rehearsal", "cuda"),
+    detected=("scan", "rehearsal", "cuda"),
     stages=("replay",),
     why=(
         "The output matched the inputs of an earlier replay, not of this one: results are "
@@ -18,7 +18,6 @@ RULE = Rule(
         "Make each call produce its own answer before it ends on the caller's stream. If "
         "you pipeline, join the producing work to the caller's stream within the same call."
     ),
-    unscanned="which call's answer is published is a matter of values and of order",
     bad="""\
 import torch
 from torch.nn.functional import silu

@@ -7,7 +7,6 @@ from cacheon.scan.detectors import (
     by_name,
     capture_branches,
     decisions,
-    growth,
     host_reads,
     inputs,
     moves,
@@ -23,7 +22,10 @@ from cacheon.scan.detectors import (
     waits,
 )
 from cacheon.scan.detectors.carried import Carried
+from cacheon.scan.detectors.copies import Copies
 from cacheon.scan.detectors.fault import Fault, Find
+from cacheon.scan.detectors.growth import Growth
+from cacheon.scan.detectors.lagging import Lagging
 from cacheon.scan.detectors.replaced import Replaced
 from cacheon.scan.detectors.streams import Streams
 from cacheon.scan.events import (
@@ -77,9 +79,10 @@ def _anything(_: str) -> bool:
 def detectors() -> dict[type[Event], list[Find]]:
     """All of them, by what they look at; new ones for each walk, since some follow what
     happens in it."""
-    staged, carried, buffers = Streams(), Carried(), Replaced()
+    staged, carried, buffers, copies = Streams(), Carried(), Replaced(), Copies()
+    growth, lagging = Growth(), Lagging()
     listed: list[tuple[Find, tuple[type[Event], ...]]] = [
-        (host_reads.find, (Called, Shown)),
+        (host_reads.find, (Called, Indexed, Shown)),
         (moves.find, (Called, Indexed, Launched, Wrote)),
         (decisions.find, (Called, Indexed, Tested)),
         (waits.find, (Called, Looped)),
@@ -91,13 +94,15 @@ def detectors() -> dict[type[Event], list[Find]]:
         (stale.find, (Kept,)),
         (capture_branches.find, (Branched,)),
         (allocation.find, (Called,)),
-        (growth.find, (Kept,)),
+        (growth.find, (Ended, Kept)),
         (by_name.find, (Called,)),
         (ranks.find, (Branched,)),
         (randomness.find, (Called,)),
         (buffers.find, (Called, Ended, Kept)),
         (staged.find, (Called, Ended, Streamed)),
-        (carried.find, (Ended, Kept, Wrote)),
+        (carried.find, (Called, Ended, Kept, Wrote)),
+        (lagging.find, (Ended, Wrote)),
+        (copies.find, (Ended, Kept, Launched, Wrote)),
     ]
     found: dict[type[Event], list[Find]] = {}
     for find, events in listed:

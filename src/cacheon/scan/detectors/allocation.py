@@ -15,12 +15,13 @@ _DRIVERS = (
     "cuMemAllocAsync",
     "caching_allocator_alloc",
 )
+_POOL = "MemPool"
 _MAKES = torch_api.CREATIONS | torch_api.LIKES | torch_api.NEWS | torch_api.MAKERS
 
 
 def concerns(name: str) -> bool:
     """Whether a call of this name may be a fault of this kind."""
-    return name.rpartition(".")[2] in (*_MAKES, *_DRIVERS, "pin_memory")
+    return name.rpartition(".")[2] in (*_MAKES, *_DRIVERS, _POOL, "pin_memory")
 
 
 def find(event: Event) -> Iterator[Fault]:
@@ -31,5 +32,7 @@ def find(event: Event) -> Iterator[Fault]:
         last in _MAKES and results.is_true(event.keywords.get("pin_memory"))
     ):
         yield Fault("CG503", "pinned memory is allocated in every call")
+    elif last == _POOL and event.name.startswith("torch.cuda."):
+        yield Fault("CG503", f"`{event.name}` makes a pool beside the graph's in every call")
     elif last in _DRIVERS:
         yield Fault("CG503", f"`{last}` asks the driver for memory in every call")

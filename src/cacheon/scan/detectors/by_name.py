@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from cacheon.scan import torch_api
 from cacheon.scan.detectors.fault import Fault, replayed
 from cacheon.scan.events import Called, Event
 
@@ -30,7 +31,12 @@ _GROUPS = frozenset(
     ).split()
 )
 _CAPTURES = frozenset(
-    {"torch.cuda.graph", "torch.cuda.CUDAGraph", "torch.cuda.make_graphed_callables"}
+    {
+        torch_api.GRAPHED,
+        "torch.cuda.graph",
+        "torch.cuda.CUDAGraph",
+        "torch.cuda.make_graphed_callables",
+    }
 )
 _HOST_NODES = ("cudaLaunchHostFunc", "cuLaunchHostFunc", "cudaStreamAddCallback")
 

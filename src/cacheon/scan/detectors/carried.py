@@ -3,12 +3,15 @@
 from collections.abc import Iterator
 
 from cacheon.scan.detectors.fault import Fault, replayed
-from cacheon.scan.events import Ended, Event, Kept, Wrote
+from cacheon.scan.events import Called, Ended, Event, Kept, Wrote
+from cacheon.scan.values import Made
 
 _ADDING = frozenset(
     "+= add_ sub_ mul_ div_ index_add_ scatter_add_ addmm_ addcmul_ logical_xor_ bitwise_xor_ "
     "bitwise_not_ neg_ remainder_ cumsum_".split()
 )
+
+_COUNTERS = frozenset({"itertools.count", "itertools.cycle"})
 
 
 class Carried:
@@ -27,6 +30,10 @@ class Carried:
             case Wrote(target=target) if replayed(event):
                 for name in target.shares:
                     self.added.setdefault(name, event)
+            case Called(name="builtins.next", arguments=[Made(name=name, held=held)]):
+                if name in _COUNTERS and held and replayed(event):
+                    last = held.rpartition(":")[2]
+                    yield Fault("CG701", f"`{last}` counts calls, and stands still at a replay")
             case Kept(how="counted") if replayed(event):
                 self.counted.setdefault(event.holder, event)
             case Ended():

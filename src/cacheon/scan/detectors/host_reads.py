@@ -4,10 +4,15 @@ from collections.abc import Iterator
 
 from cacheon.scan import builtin_calls, torch_api
 from cacheon.scan.detectors.fault import Fault, live, method, replayed
-from cacheon.scan.events import Called, Event, Shown
+from cacheon.scan.events import Called, Event, Indexed, Shown
 from cacheon.scan.values import NOTHING, Group, Value, is_live, tensors
 
 _NUMPY = frozenset({"numpy.array", "numpy.asarray", "numpy.copy"})
+_LOGGED = frozenset(
+    f"logging.{owner}{level}"
+    for owner in ("", "Logger.")
+    for level in ("info", "warning", "error", "critical", "exception")
+)
 _QUESTIONS = {f"torch.{name}" for name in ("equal", "allclose", "is_nonzero")}
 _CHECKED = {f"torch.linalg.{name}" for name in torch_api.CHECKED} | {"torch.inverse"}
 _LISTS = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray", "torch.Tensor"})
@@ -17,6 +22,9 @@ def find(event: Event) -> Iterator[Fault]:
     match event:
         case Shown(value=value) if replayed(event) and is_live(value):
             yield Fault("CG101", "a tensor is formatted, which reads its values on the host")
+        case Indexed(base=Group() as base, index=index) if replayed(event):
+            if live(index) and not base.keys and (base.literal or base.items):
+                yield Fault("CG101", "an index of a list reads values of the device on the host")
         case Called() if replayed(event):
             what = _read(event)
             if what:
@@ -35,6 +43,8 @@ def _read(event: Called) -> str:
     if name in _QUESTIONS and live(event.operands):
         return f"`{name}`"
     if name.startswith("math.") and live(event.arguments):
+        return f"`{name}`"
+    if name in _LOGGED and live(event.arguments):
         return f"`{name}`"
     if name in _NUMPY and live(event.arguments):
         return f"`{name}`"

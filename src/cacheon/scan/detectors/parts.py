@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from cacheon.scan.detectors.fault import Fault
 from cacheon.scan.events import Branched, Effect, Ended, Event
+from cacheon.scan.shares import LESS, STEP
 from cacheon.scan.values import Names
 
 
@@ -17,8 +18,13 @@ def find(event: Event) -> Iterator[Fault]:
                     yield Fault("CG203", f"whether all of `{name}` is written hangs on a capture")
         case Ended(effects=effects):
             for name in sorted(outputs):
-                if ("pass", name) not in effects and _is_partial(_parts(effects, name)):
+                written = _parts(effects, name)
+                if ("pass", name) in effects:
+                    continue
+                if _is_partial(written):
                     yield Fault("CG203", f"only every other slice of `{name}` is written")
+                elif len(written) == 1 and next(iter(written)).startswith((LESS, STEP)):
+                    yield Fault("CG203", f"only a part of `{name}` is written")
 
 
 def _parts(effects: frozenset[Effect], name: str) -> Names:

@@ -7,6 +7,7 @@ from cacheon.scan.events import Called, Event
 from cacheon.scan.values import Made
 
 _HOST = ("random.", "numpy.random.", "secrets.")
+_OF_THE_MOMENT = frozenset({"time.time", "time.time_ns", "os.urandom", "uuid.uuid1", "uuid.uuid4"})
 _SEEDS = frozenset(
     f"torch.{name}"
     for name in (
@@ -25,5 +26,7 @@ def find(event: Event) -> Iterator[Fault]:
         yield Fault("CG703", f"`{event.name}` runs when Python does, and not at a replay")
     elif event.name.startswith(_HOST):
         yield Fault("CG703", f"`{event.name}` draws on the host: every replay has that number")
+    elif event.name in _OF_THE_MOMENT and event.context.root.slot is not None:
+        yield Fault("CG703", f"`{event.name}` is asked on the host: every replay has that answer")
     elif isinstance(generator, Made):
         yield Fault("CG703", "a capture does not know this generator: its numbers repeat")
