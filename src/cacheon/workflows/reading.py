@@ -12,8 +12,13 @@ from cacheon.records.errors import InfrastructureError, InputError, LimitExceede
 T = TypeVar("T")
 # Without O_NONBLOCK whoever opens a FIFO waits for its writer, for ever if there is none.
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_MACHINE = frozenset([errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM])
-"""What is no fault of the path's."""
+_PATH = frozenset(
+    [
+        *(errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG),
+        *(errno.EACCES, errno.EPERM),
+    ]
+)
+"""What is the path's fault, and no machine's."""
 _KINDS = {
     stat.S_IFDIR: "a directory",
     stat.S_IFIFO: "a FIFO",
@@ -44,7 +49,7 @@ def read_bytes(path: Path, limit: int = LIMIT) -> bytes:
         if number == errno.ENXIO:
             raise _no_file(path, "a socket, or no device") from error
         reason = os.strerror(number) if number else None
-        if number in _MACHINE:
+        if number is not None and number not in _PATH:
             raise InfrastructureError(f"{path}: {reason}") from error
         raise InputError(
             file=str(path), expected="a readable file", got=reason or "no path"
