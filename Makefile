@@ -24,7 +24,7 @@ GPU_PYTEST = PYTHONPATH=src$${PYTHONPATH:+:$$PYTHONPATH} CACHEON_STRICT=1 \
 
 export PYTHONDONTWRITEBYTECODE := 1
 
-.PHONY: help verify test check lint types imports coverage gpu-test bench fuzz mutants reference environment clean
+.PHONY: help verify test check lint types imports coverage gpu-test bench fuzz crash mutants reference environment clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -83,6 +83,10 @@ bench: $(STAMP) ## the budgets, as ratios against a bare process in the same run
 
 fuzz: $(STAMP) ## hostile bytes for every parser, five minutes (FUZZ_SECONDS= for each target)
 	$(BIN)/python -m tests.fuzz.run $(if $(FUZZ_SECONDS),--seconds $(FUZZ_SECONDS)) $(FUZZ_TARGETS)
+
+crash: $(STAMP) ## kill and fail a publish and an intake at every single system call (ten minutes)
+	CACHEON_EVERY_CALL=1 CACHEON_STRICT=1 $(BIN)/python -m pytest -n auto --dist load tests/paper/evidence/store/test_crash.py \
+	  tests/paper/evidence/store/test_crash_intake.py
 
 mutants: $(STAMP) ## change the modules that decide, and see that the tests notice (half an hour)
 	$(BIN)/python -m pip install --quiet --editable '.[mutants]'

@@ -9,6 +9,7 @@ from cacheon.scan.events import Called
 from cacheon.scan.methods import Arguments, Keywords, Methods, stream_of
 from cacheon.scan.shares import stepped
 from cacheon.scan.values import (
+    EAGER,
     HOST,
     NOTHING,
     UNKNOWN,
@@ -154,9 +155,10 @@ class Calls(Methods):
             return self._partial(node, values, keywords)
         if name == "functools.wraps":
             return Symbol(name=_SAME)
-        if name == "torch.cuda.is_available" and self.phase == "load":
+        if name == "torch.cuda.is_available":
             # What is defined for want of a device is not what a graph is made of.
-            return Host(constant=True, known=True)
+            defines = self.phase == "load"
+            return Host(constant=True, known=True) if defines else Host(unless=frozenset({EAGER}))
         if name == torch_api.GRAPHED or (name == "torch.compile" and _is_graphed(keywords)):
             match values:
                 case [Function() as function, *_]:

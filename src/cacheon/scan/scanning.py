@@ -16,7 +16,7 @@ from cacheon.scan.ignores import Ignores, ignores
 from cacheon.scan.project import Module, Project
 from cacheon.scan.state import MOST_STEPS
 from cacheon.scan.statements import Statements
-from cacheon.scan.values import UNKNOWN, Function, Value
+from cacheon.scan.values import UNKNOWN, Class, Function, Instance, Value
 
 _LONGEST_LINE = 200
 
@@ -69,8 +69,10 @@ class Scan:
         found = walker.exported(self.project.modules[start.root.path], owner or method)
         if owner and found is not None:
             of, found = found, walker.called_member(found, method)
-            if isinstance(found, Function) and found.instance is None and start.bound:
-                found = replace(found, instance=of)
+            if isinstance(found, Function) and start.bound and isinstance(of, Class):
+                # Of an object that outlives the call.
+                held = f"{of.path}:{of.name}"
+                found = replace(found, instance=Instance(path=of.path, name=of.name, held=held))
         return UNKNOWN if found is None else found
 
     def _ask(self, event: Event) -> None:

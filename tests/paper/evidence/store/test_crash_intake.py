@@ -1,6 +1,7 @@
-"""An intake killed, or failed by its file system, at every system call: what is left is sound,
-and grades to the right decision or to none."""
+"""An intake killed, or failed by its file system, at its system calls: what is left is sound, and
+grades to the right decision or to none."""
 
+import os
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -77,13 +78,26 @@ def check(given: Sent, root: Path, code: int) -> str:
     return left
 
 
+def some(counts: Counts, names: tuple[str, ...]) -> list[tuple[str, int]]:
+    """Of each call the first, the last and every seventh between; with CACHEON_EVERY_CALL each
+    one, which takes ten minutes (`make crash`)."""
+    if os.environ.get("CACHEON_EVERY_CALL"):
+        return list(places(counts, names))
+    return [
+        (name, number)
+        for name in names
+        if (numbers := counts.get(name))
+        for number in sorted({*numbers[::7], numbers[-1]})
+    ]
+
+
 def tried(
     given: Sent, tmp_path: Path, names: tuple[str, ...], how: str
 ) -> tuple[set[int], Counter[str]]:
     """The exit codes, and how often each decision was left."""
     codes: set[int] = set()
     left: Counter[str] = Counter()
-    for name, number in places(given.counts, names):
+    for name, number in some(given.counts, names):
         root = tmp_path / f"{name}{number}"
         script = (SCRIPT, root, given.sent, given.requirement)
         code = tracing.disturbed(script, tmp_path / "trace", name, number, how)
@@ -97,25 +111,25 @@ def tried(
 def test_killed_while_a_failure_is_taken_in(failing: Sent, tmp_path: Path) -> None:
     codes, left = tried(failing, tmp_path, WRITING, "signal=KILL")
     assert codes == {-9}
-    assert set(left) == {"", "FAIL", "NO_DECISION"} and left["NO_DECISION"] > 30
+    assert set(left) == {"", "FAIL", "NO_DECISION"} and left["NO_DECISION"] > 4
 
 
 @pytest.mark.slow
 def test_killed_while_a_pass_is_taken_in(passing: Sent, tmp_path: Path) -> None:
     codes, left = tried(passing, tmp_path, ("mkdir", "fsync", "linkat"), "signal=KILL")
     assert codes == {-9}
-    assert set(left) == {"", "PASS", "NO_DECISION"} and left["NO_DECISION"] > 15
+    assert set(left) == {"", "PASS", "NO_DECISION"} and left["NO_DECISION"] > 2
 
 
 @pytest.mark.slow
 def test_every_call_fails_once_while_a_pass_is_taken_in(passing: Sent, tmp_path: Path) -> None:
     codes, left = tried(passing, tmp_path, (*WRITING, *READING), "error=EIO")
     assert codes <= {0, 3}
-    assert set(left) == {"", "PASS", "NO_DECISION"} and left["NO_DECISION"] > 30
+    assert set(left) == {"", "PASS", "NO_DECISION"} and left["NO_DECISION"] > 4
 
 
 @pytest.mark.slow
 def test_no_room_is_left_while_a_failure_is_taken_in(failing: Sent, tmp_path: Path) -> None:
     codes, left = tried(failing, tmp_path, ROOM, "error=ENOSPC")
     assert codes <= {0, 3}
-    assert set(left) == {"", "FAIL", "NO_DECISION"} and left["NO_DECISION"] > 30
+    assert set(left) == {"", "FAIL", "NO_DECISION"} and left["NO_DECISION"] > 4
