@@ -39,7 +39,7 @@ def hygiene(project: Project) -> Iterator[tuple[Module, Fault]]:
                 faults = iter([Fault("CG902", "`os.kill` of its own process leaves it", node)])
                 excused.add(node.func)
             elif isinstance(node, ast.Raise):
-                faults = _raised(node, module)
+                faults = _raised(node)
             else:
                 faults = _of(node, names)
             for fault in faults:
@@ -71,17 +71,10 @@ def _is_suicide(node: ast.Call, names: dict[str, str], own: frozenset[str]) -> b
     return False
 
 
-def _raised(node: ast.Raise, module: Module) -> Iterator[Fault]:
-    """`raise SystemExit`, but in what runs only where the file is a program of its own."""
+def _raised(node: ast.Raise) -> Iterator[Fault]:
     raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
     if isinstance(raised, ast.Name) and raised.id == "SystemExit":
-        programs = filter(_is_program, module.tree.body)
-        if all(child is not node for each in programs for child in ast.walk(each)):
-            yield Fault("CG902", "`SystemExit` leaves the process", node)
-
-
-def _is_program(node: ast.stmt) -> bool:
-    return isinstance(node, ast.If) and ast.unparse(node.test) == "__name__ == '__main__'"
+        yield Fault("CG902", "`SystemExit` leaves the process", node)
 
 
 def _of(node: ast.AST, names: dict[str, str]) -> Iterator[Fault]:
