@@ -132,6 +132,8 @@ Start = Callable[..., PuppetKeeper]
 @pytest.fixture
 def keeper() -> Iterator[Start]:
     made: list[PuppetKeeper] = []
+    # What earlier tests left would be closed in the middle of this one.
+    gc.collect()
     before = set(os.listdir("/proc/self/fd"))
 
     def one(answer: Callable[[AnyCommand], Saying], greeting: Saying = UP) -> PuppetKeeper:

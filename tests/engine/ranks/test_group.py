@@ -445,3 +445,21 @@ def test_a_forged_ledger_passes_no_rank_that_stays_away(opened: Opening) -> None
     with pytest.raises(Lost) as caught:
         group.ask(CALL, "eager", 0)
     assert (caught.value.how, caught.value.rank) == ("hung", 1)
+
+
+def test_a_part_of_a_group_is_never_taken_for_one(tmp_path: Path) -> None:
+    class Reluctant(Puppets):
+        def start(self, device: int) -> tuple[int, ProcessPort]:
+            if device == 1 and not self.ended:
+                raise InfrastructureError("no worker came")
+            return super().start(device)
+
+    keeper = Reluctant(saying(Done(), Done()))
+    recruits = Recruits(keeper, 2, str(tmp_path), 5)
+    with pytest.raises(InfrastructureError, match="no worker came"):
+        recruits.call()
+    assert keeper.ended == [(40, False, True)]
+    keeper.puppets.clear()
+    taken = recruits.take()
+    assert [recruit.worker for recruit in taken] == [40, 41]
+    recruits.end(taken)

@@ -87,9 +87,7 @@ class Group:
             for session in self.sessions:
                 session.close(killed=True)
             # The one that could not be opened has closed itself.
-            for recruit in taken[len(self.sessions) + 1 :]:
-                recruit.close()
-                keeper.end(recruit.worker, False, True)
+            recruits.end(taken[len(self.sessions) + 1 :])
             raise
         self.layout = self.sessions[0].layout
         self.eager = [

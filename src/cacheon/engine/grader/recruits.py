@@ -116,8 +116,13 @@ class Recruits:
         """Start the next ones, where none have been called; nobody is waited for."""
         if self._called:
             return
-        for rank in range(self.ranks):
-            self._called.append(Recruit(*self.keeper.start(rank)))
+        try:
+            for rank in range(self.ranks):
+                self._called.append(Recruit(*self.keeper.start(rank)))
+        except BaseException:
+            # A part of a group would be taken for a whole one.
+            self.dismiss()
+            raise
         if self.ranks == 1:
             return
         # A new place for each group: what an earlier one left there would be believed.
@@ -144,7 +149,11 @@ class Recruits:
 
     def dismiss(self) -> None:
         """End those that nobody took."""
-        while self._called:
-            recruit = self._called.pop()
+        called, self._called = self._called, []
+        self.end(called)
+
+    def end(self, recruits: Sequence[Recruit]) -> None:
+        """End some that were never arranged."""
+        for recruit in recruits:
             recruit.close()
             self.keeper.end(recruit.worker, False, True)

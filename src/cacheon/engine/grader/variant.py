@@ -150,8 +150,6 @@ class Examiner:
         # The control's workers were never there beside one of the candidate's.
         recruits = self.recruits if candidate is None else self._recruits()
         session = self._session(cases, with_larger, rows, recruits)
-        if more and self.request.ranks > 1:
-            self.recruits.call()
         walk = Walk(
             session, pages, self.truth, self.settings, order, candidate or self.request.candidate
         )
@@ -161,6 +159,8 @@ class Examiner:
             # A set that the walk fills: what was gone through counts, wherever it ends.
             walk.probes = self.probes
         try:
+            if more and self.request.ranks > 1:
+                self.recruits.call()
             course.run()
         except Lost as error:
             lost = error

@@ -106,9 +106,7 @@ class _Walk:
     def __init__(self, store: DirectoryStore) -> None:
         self.store, self.rooms = store, store.rooms
         self.seen: dict[str, list[str]] = {
-            name: []
-            for name in Health.__struct_fields__
-            if name not in ("blobs", "bytes", "unfinished")
+            name: [] for name in Health.__struct_fields__ if name not in _NAMELESS
         }
         self.sound: list[str] = []
         self.bytes = 0
