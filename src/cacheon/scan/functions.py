@@ -115,7 +115,8 @@ class Functions(Calls):
             self.pass_on(*values, *keywords.values())
             return UNKNOWN
         state = (self.phase, self.facts, self.version, tuple(self.streams), self.root)
-        key = (function, tuple(values), tuple(sorted(keywords.items())), state)
+        sure = self.sure, self.caught
+        key = (function, tuple(values), tuple(sorted(keywords.items())), state, sure)
         if key not in self.memo:
             self.memo[key] = self._walked(function, values, keywords)
         result, effects, used, read = self.memo[key]
@@ -255,7 +256,7 @@ class Functions(Calls):
             return UNKNOWN
         self.root, self.phase, self.facts = root, root.phase, frozenset()
         self.effects, self.used, self.read = [set()], set(), set()
-        self.streams, self.calls = [], []
+        self.streams, self.calls, self.sure, self.caught = [], [], True, False
         # What another root was called with says nothing of this one.
         self.memo.clear()
         definition = self.project.node(function.path, function.line)
