@@ -152,7 +152,7 @@ class Expressions(Places):
                 name = "Tensor.__contains__"
                 self.emit(Called(node, self.context, name, (left,), {}, receiver=right))
             operands = [v for v in (left, right) if isinstance(v, Tensor)]
-            if operands and not identity:
+            if operands and not identity and not (_is_foreign(left) or _is_foreign(right)):
                 results.append(
                     Tensor(
                         place=place_among(operands),
@@ -194,8 +194,10 @@ class Expressions(Places):
             when, unless = facts.truth(values[-1])
             self.facts |= when if conjunction else unless
         self.facts = before
-        if any(isinstance(value, Tensor) for value in values):
-            return joined(values)
+        found = [value for value in values if isinstance(value, Tensor)]
+        if found:
+            # Where all before it have let it through, the last one is the result.
+            return joined(found if values[-1] is found[-1] else values)
         combined = facts.both(values) if conjunction else facts.either(values)
         if conjunction or all(isinstance(value, Host) for value in values):
             return combined
@@ -231,7 +233,7 @@ class Expressions(Places):
             value = self.value(each)
             if key is None:
                 # `**other`: its values, not the mapping itself.
-                found.append(self.one_of(value))
+                found.append(every(value) if isinstance(value, Group) else self.one_of(value))
             else:
                 self.value(key)
                 found.append(value)
@@ -264,8 +266,13 @@ class Expressions(Places):
         match value:
             case Tensor():
                 return replace(value, fresh=False)
-            case Group():
-                return every(value)
+            case Group(keys=keys):
+                return HOST if keys else every(value)
             case Host(constant=None):
                 return Host(holds=value.holds, topics=value.topics - unsure(value.topics))
         return UNKNOWN
+
+
+def _is_foreign(value: Value) -> bool:
+    """Whether a tensor is never equal to it, whatever its contents: None, or a text."""
+    return isinstance(value, Host) and value.known and not isinstance(value.constant, bool)

@@ -138,7 +138,9 @@ class Methods(Expressions):
                 self.affect("drop", group.held)
             case "items":
                 return Group(every=Group(items=(HOST, inner)), held=group.held)
-            case "values" | "copy":
+            case "values":
+                return replace(group, items=None, every=inner, keys=())
+            case "copy":
                 return replace(group, items=None, every=inner)
         return Host(held=group.held)
 
