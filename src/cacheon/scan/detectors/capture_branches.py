@@ -17,21 +17,23 @@ def find(event: Event) -> Iterator[Fault]:
     refused = event.ends != (None, None)
     if event.context.root.slot is None or not differing or refused:
         return
-    if not _is_on_some_ranks(event, differing):
-        yield Fault("CG304", "while a capture is on, something else is written or kept")
-    elif collectives(event.then) != collectives(event.otherwise):
-        # CG602, which would come first.
+    told = RANK in event.topics or RANKED in event.context.facts
+    uneven = collectives(event.then) != collectives(event.otherwise)
+    if told and uneven:
+        # CG602, which comes first.
         return
-    elif _is_contribution(event, differing):
+    if not told and not _is_ranked(event, differing):
+        yield Fault("CG304", "while a capture is on, something else is written or kept")
+    elif _is_contribution(event, differing) and not uneven:
         yield Fault("CG603", "while a capture is on, some ranks contribute something else")
     else:
         yield Fault("CG304", "while a capture is on, some ranks write or keep something else")
 
 
-def _is_on_some_ranks(event: Branched, differing: set[Effect]) -> bool:
+def _is_ranked(event: Branched, differing: set[Effect]) -> bool:
+    """Whether all that differs is what some ranks do in one of the arms."""
     effects = event.then | event.otherwise
-    ranked = all(("ranked", *effect) in effects for effect in differing)
-    return ranked or RANK in event.topics or RANKED in event.context.facts
+    return all(("ranked", *effect) in effects for effect in differing)
 
 
 def _is_contribution(event: Branched, differing: set[Effect]) -> bool:
