@@ -131,9 +131,10 @@ class Launched(Event, frozen=True, eq=False):
 
 
 class Looped(Event, frozen=True, eq=False):
-    """A `while` loop that nothing within leaves; `forever` where its test stays true."""
+    """A `while` loop that nothing within leaves, and whose test stays true; on some ranks
+    only where it is `ranked`."""
 
-    forever: bool
+    ranked: bool = False
 
 
 class Raised(Event, frozen=True, eq=False):

@@ -4,10 +4,10 @@ import ast
 from collections.abc import Mapping, Sequence
 from copy import copy
 
-from cacheon.scan import facts, torch_api
+from cacheon.scan import facts, rank_numbers, torch_api
 from cacheon.scan.branches import Branches, merged
 from cacheon.scan.events import Looped, Raised, Streamed
-from cacheon.scan.loops import carried
+from cacheon.scan.loops import carried, stands_still
 from cacheon.scan.methods import stream_of
 from cacheon.scan.values import (
     CAPTURING,
@@ -181,16 +181,17 @@ class Statements(Branches):
         when, _ = facts.truth(value)
         always = isinstance(value, Host) and value.constant is True
         leaves = any(map(_leaves, node.body))
-        if not leaves and (always or CAPTURING in when):
-            self.emit(Looped(node, self.context, forever=True))
+        told, turns = rank_numbers.tells(value) and stands_still(node), True
         with self.knowing(when):
             for _ in range(2):
                 before = dict(self.frame.env)
                 with self.doubting():
-                    self.block(node.body)
+                    turns = self.block(node.body)
                 self.frame.env = merged(before, self.frame.env)
                 if not self._leaves_behind(node, before):
                     break
+        if turns and not leaves and (always or told or CAPTURING in when):
+            self.emit(Looped(node, self.context, ranked=not always and CAPTURING not in when))
         self.block(node.orelse)
         self.ended = None
         return leaves or not always

@@ -246,3 +246,10 @@ def lengths(x: Tensor):
     longest = "@tensor_cache\ndef longest(x: Tensor):\n    return lengths(x).max().item()\n"
     assert rules(cache) == []
     assert rules(cache + longest) == ["CG101"]
+
+
+def test_a_loop_of_one_rank_may_be_its_task() -> None:
+    head = "import torch.distributed as dist\n\n\ndef f(x: Tensor):\n"
+    assert rules(head + "    while dist.get_rank() == 0:\n        print(x.shape)\n") == []
+    leaving = "import sys\n\n\ndef f(x: Tensor):\n    while True:\n        sys.exit(0)\n"
+    assert rules(leaving) == []
