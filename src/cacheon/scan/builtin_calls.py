@@ -32,7 +32,7 @@ def result(
     holds = frozenset[str]().union(*(value.holds for value in values))
     match name, values:
         case (("list" | "tuple" | "set" | "sorted" | "reversed" | "iter"), [Group() as group, *_]):
-            return group
+            return Group(every=HOST) if group.keys else group
         case (("list" | "tuple" | "dict" | "set"), []):
             return Group(items=(), every=joined(keywords.values()) if keywords else _NONE)
         case (("list" | "tuple" | "reversed" | "iter"), [value, *_]):

@@ -7,7 +7,7 @@ from cacheon.bundle.model import Bundle, Variant
 from cacheon.bundle.snapshot import digested
 from cacheon.contract.slots import slot as slot_of
 from cacheon.contract.slots.model import Slot
-from cacheon.scan import cuda_text
+from cacheon.scan import cuda_text, torch_api
 from cacheon.scan.detectors.fault import Fault
 from cacheon.scan.events import Phase, Root
 from cacheon.scan.findings import ScanFinding
@@ -103,7 +103,7 @@ def _argument(contract: Slot, name: str, prepared: Value) -> Value:
     if name == "prepared":
         return prepared
     if name == "group":
-        return Made(name="torch.distributed.ProcessGroup", shares=frozenset({name}))
+        return Made(name=torch_api.PROCESS_GROUP, shares=frozenset({name}))
     itself = frozenset({name})
     if name in {tensor.name for tensor in contract.tensors}:
         return Tensor(shares=itself, holds=itself)

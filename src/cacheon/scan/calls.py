@@ -4,9 +4,9 @@ import ast
 
 from msgspec.structs import replace
 
-from cacheon.scan import builtin_calls, facts, results, torch_api
+from cacheon.scan import builtin_calls, facts, rank_numbers, results, torch_api
 from cacheon.scan.events import Called
-from cacheon.scan.methods import Arguments, Keywords, Methods, stream_of
+from cacheon.scan.methods import Arguments, Keywords, Methods, is_process_group, stream_of
 from cacheon.scan.shares import stepped
 from cacheon.scan.values import (
     EAGER,
@@ -50,6 +50,8 @@ _WRAPPERS = frozenset(
         _SAME,
     }
 )
+_OWN_LEVEL = 2
+"""Dots in `torch.distributed.all_reduce`."""
 _LOOKS = frozenset({"len", "isinstance", "type", "id", "hasattr", "callable"})
 """They ask nothing of a tensor's contents, and use none of its memory."""
 
@@ -242,9 +244,15 @@ class Calls(Methods):
             case "torch.cuda.stream" | "torch.cuda.StreamContext" if values:
                 return Made(name="torch.cuda.stream", which=stream_of(values[0]))
             case "torch.distributed.get_rank":
-                return Host(topics=frozenset({"rank"}))
+                return rank_numbers.NUMBER
+            case "torch.distributed.get_world_size":
+                return rank_numbers.COUNT
         if name.startswith("torch.distributed."):
-            self.affect("collective", name)
+            self.communicate(name)
+            if name.count(".") == _OWN_LEVEL:
+                # torch's own collectives do with a group what they say, and no more.
+                values = [value for value in values if not is_process_group(value)]
+                keywords = {k: v for k, v in keywords.items() if not is_process_group(v)}
         elif name.startswith("ctypes."):
             self.affect("foreign", name)
         self.pass_on(*values, *keywords.values())

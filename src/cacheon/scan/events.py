@@ -12,7 +12,8 @@ from cacheon.scan.values import Names, Value
 
 Effect = tuple[str, ...]
 """What outlives the call: ("write", name, part), ("pass", name) to code that is not seen,
-("keep" | "read" | "hold" | "take" | "drop", holder), ("collective", name), ("foreign", name)."""
+("keep" | "read" | "hold" | "take" | "drop", holder), ("collective", name), ("foreign", name);
+("ranked", kind, name): on some ranks only; ("send",): somewhere a send is named."""
 How = Literal["name", "key", "item", "cached", "evicting", "counted"]
 """A value was bound to a name of the state, put under a key, appended, remembered by a
 decorator (which may evict it again), or is a number that was made from itself."""
@@ -130,18 +131,31 @@ class Launched(Event, frozen=True, eq=False):
 
 
 class Looped(Event, frozen=True, eq=False):
-    """A `while` loop that nothing within leaves; `forever` where its test stays true."""
+    """A `while` loop that nothing within leaves, and whose test stays true; on some ranks
+    only where it is `ranked`."""
 
-    forever: bool
+    ranked: bool = False
+
+
+class Raised(Event, frozen=True, eq=False):
+    """The way of an arm that comes to no other end: it raises, or `leaves` the process."""
+
+    leaves: bool = False
 
 
 class Branched(Event, frozen=True, eq=False):
-    """A branch on `topic` ("capture" or "rank") and what its two arms do to anything that
-    outlives the call."""
+    """A branch on `topic` ("capture" or "rank"), one of the `topics` of its test, and what
+    its two arms do to anything that outlives the call; `ends`: how they surely end.
+    `reduced`: whether a collective was called before. `sure`: whether every call comes
+    here, with every rank."""
 
     topic: str
     then: frozenset[Effect]
     otherwise: frozenset[Effect]
+    topics: Names = frozenset()
+    ends: tuple[Raised | None, Raised | None] = (None, None)
+    reduced: bool = False
+    sure: bool = False
 
 
 class Streamed(Event, frozen=True, eq=False):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from cacheon.scan import facts
+from cacheon.scan import facts, rank_numbers
 from cacheon.scan.events import Called, Shown, Tested
 from cacheon.scan.places import Places
 from cacheon.scan.project import FunctionNode, place_of
@@ -63,9 +63,9 @@ class Expressions(Places):
                 before = self.value(left)
                 made = self.arithmetic(operator, before, self.value(right))
                 if isinstance(made, Host) and isinstance(before, Host):
-                    return replace(
-                        made, topics=made.topics | lessened(operator, right, before.topics)
-                    )
+                    about = lessened(operator, right, before.topics)
+                    about |= rank_numbers.remainder(operator, right, before.topics)
+                    return replace(made, topics=made.topics | about)
                 return made
             case ast.Compare():
                 return self._compare(node)
@@ -144,14 +144,15 @@ class Expressions(Places):
     def _compare(self, node: ast.Compare) -> Value:
         left = self._compared_operand(node.left)
         results: list[Value] = []
-        for operator, right_node in zip(node.ops, node.comparators, strict=True):
+        nodes = [node.left, *node.comparators]
+        for operator, left_node, right_node in zip(node.ops, nodes, nodes[1:], strict=False):
             right = self._compared_operand(right_node)
             identity = isinstance(operator, ast.Is | ast.IsNot | ast.In | ast.NotIn)
             if isinstance(operator, ast.In | ast.NotIn) and isinstance(right, Tensor):
                 name = "Tensor.__contains__"
                 self.emit(Called(node, self.context, name, (left,), {}, receiver=right))
             operands = [v for v in (left, right) if isinstance(v, Tensor)]
-            if operands and not identity:
+            if operands and not identity and not (_is_foreign(left) or _is_foreign(right)):
                 results.append(
                     Tensor(
                         place=place_among(operands),
@@ -161,7 +162,9 @@ class Expressions(Places):
                     )
                 )
             else:
-                results.append(facts.compared(left, operator, right, right_node))
+                said = facts.compared(left, operator, right, right_node)
+                about = rank_numbers.compared(left_node, operator, right_node, (left, right))
+                results.append(replace(said, topics=said.topics | about))
             left = right
         if len(results) > 1:
             for result in results[:-1]:
@@ -186,12 +189,15 @@ class Expressions(Places):
         for each in node.values:
             # The last one is the result itself: nobody has asked for its truth yet.
             last = each is node.values[-1]
-            values.append(self.value(each) if last else self.tested(each))
+            with self.doubting(bool(values)):
+                values.append(self.value(each) if last else self.tested(each))
             when, unless = facts.truth(values[-1])
             self.facts |= when if conjunction else unless
         self.facts = before
-        if any(isinstance(value, Tensor) for value in values):
-            return joined(values)
+        found = [value for value in values if isinstance(value, Tensor)]
+        if found:
+            # Where all before it have let it through, the last one is the result.
+            return joined(found if values[-1] is found[-1] else values)
         combined = facts.both(values) if conjunction else facts.either(values)
         if conjunction or all(isinstance(value, Host) for value in values):
             return combined
@@ -199,9 +205,9 @@ class Expressions(Places):
 
     def _conditional(self, node: ast.IfExp) -> Value:
         when, unless = facts.truth(self.tested(node.test))
-        with self.knowing(when):
+        with self.doubting(), self.knowing(when):
             left = self.value(node.body)
-        with self.knowing(unless):
+        with self.doubting(), self.knowing(unless):
             return join(left, self.value(node.orelse))
 
     # Groups
@@ -227,7 +233,7 @@ class Expressions(Places):
             value = self.value(each)
             if key is None:
                 # `**other`: its values, not the mapping itself.
-                found.append(self.one_of(value))
+                found.append(every(value) if isinstance(value, Group) else self.one_of(value))
             else:
                 self.value(key)
                 found.append(value)
@@ -260,8 +266,13 @@ class Expressions(Places):
         match value:
             case Tensor():
                 return replace(value, fresh=False)
-            case Group():
-                return every(value)
+            case Group(keys=keys):
+                return HOST if keys else every(value)
             case Host(constant=None):
                 return Host(holds=value.holds, topics=value.topics - unsure(value.topics))
         return UNKNOWN
+
+
+def _is_foreign(value: Value) -> bool:
+    """Whether a tensor is never equal to it, whatever its contents: None, or a text."""
+    return isinstance(value, Host) and value.known and not isinstance(value.constant, bool)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from cacheon.scan import rank_numbers
 from cacheon.scan.values import (
     CAPTURING,
     EAGER,
@@ -12,6 +13,7 @@ from cacheon.scan.values import (
     LAZY,
     NONE,
     OUTGROWN,
+    RANKED,
     READY,
     Host,
     Names,
@@ -34,6 +36,8 @@ def truth(value: Value) -> tuple[Names, Names]:
         return value.when, value.unless
     if value.held:
         return frozenset({READY}), frozenset({LAZY})
+    if rank_numbers.RANK in topics(value):
+        return frozenset({RANKED}), frozenset({RANKED})
     return NONE, NONE
 
 
@@ -49,13 +53,13 @@ def negated(value: Value) -> Host:
 def both(values: Sequence[Value]) -> Host:
     """`a and b`: where it is true all facts hold; where not, those common to all."""
     whens, unlesses = zip(*map(truth, values), strict=True)
-    return _combined(values, frozenset().union(*whens), _common(unlesses))
+    return _combined(values, True, frozenset().union(*whens), _common(unlesses))
 
 
 def either(values: Sequence[Value]) -> Host:
     """`a or b`."""
     whens, unlesses = zip(*map(truth, values), strict=True)
-    return _combined(values, _common(whens), frozenset().union(*unlesses))
+    return _combined(values, False, _common(whens), frozenset().union(*unlesses))
 
 
 def _common(facts: Sequence[Names]) -> Names:
@@ -64,11 +68,12 @@ def _common(facts: Sequence[Names]) -> Names:
     return frozenset.intersection(*facts) | grown
 
 
-def _combined(values: Sequence[Value], when: Names, unless: Names) -> Host:
+def _combined(values: Sequence[Value], conjunction: bool, when: Names, unless: Names) -> Host:
+    about = unsure(frozenset().union(*map(topics, values)))
     return Host(
         when=when,
         unless=unless,
-        topics=unsure(frozenset().union(*map(topics, values))),
+        topics=about | rank_numbers.combined(values, conjunction),
         holds=frozenset().union(*(value.holds for value in values)),
     )
 

@@ -64,7 +64,8 @@ class Functions(Calls):
         for mark in reversed(marks):
             if isinstance(mark, Symbol) and mark.name == torch_api.GRAPHED:
                 made = self.apply(node, mark, [made], {})
-            if isinstance(mark, Function | Class):
+            # One that remembers gives what the function gives; what it keeps is not followed.
+            if isinstance(mark, Function | Class) and not _caches(mark):
                 wrapper = self.apply(node, mark, [made], {})
                 if isinstance(wrapper, Instance):
                     made = wrapper
@@ -115,7 +116,9 @@ class Functions(Calls):
             self.pass_on(*values, *keywords.values())
             return UNKNOWN
         state = (self.phase, self.facts, self.version, tuple(self.streams), self.root)
-        key = (function, tuple(values), tuple(sorted(keywords.items())), state)
+        # Of a library's functions nothing is said that hangs on these.
+        where = (self.sure, self.caught) if self.root.slot is not None else ()
+        key = (function, tuple(values), tuple(sorted(keywords.items())), state, where)
         if key not in self.memo:
             self.memo[key] = self._walked(function, values, keywords)
         result, effects, used, read = self.memo[key]
@@ -230,8 +233,7 @@ class Functions(Calls):
                 symbol = self.value(called)
                 if isinstance(symbol, Symbol) and symbol.name in _CACHES:
                     return "cached" if _keeps_all(symbol.name, decorator) else "evicting"
-                if "cache" in getattr(symbol, "name", ""):
-                    # One of the source's own making, by its name.
+                if _caches(symbol):
                     return "cached"
         finally:
             self.frame = outer
@@ -255,7 +257,7 @@ class Functions(Calls):
             return UNKNOWN
         self.root, self.phase, self.facts = root, root.phase, frozenset()
         self.effects, self.used, self.read = [set()], set(), set()
-        self.streams, self.calls = [], []
+        self.streams, self.calls, self.sure, self.caught = [], [], True, False
         # What another root was called with says nothing of this one.
         self.memo.clear()
         definition = self.project.node(function.path, function.line)
@@ -307,6 +309,11 @@ def _defaults(node: Definition) -> list[tuple[str, ast.expr]]:
         if default is not None:
             pairs.append((argument.arg, default))
     return pairs
+
+
+def _caches(mark: Value) -> bool:
+    """Whether a decorator remembers results that is of the source's own making, by its name."""
+    return "cache" in getattr(mark, "name", "")
 
 
 def _keeps_all(name: str, decorator: ast.expr) -> bool:

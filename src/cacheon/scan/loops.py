@@ -21,6 +21,16 @@ def carried(body: Sequence[ast.stmt], target: ast.expr | None = None) -> frozens
     return frozenset(found)
 
 
+def stands_still(loop: ast.While) -> bool:
+    """Whether no turn binds anything that the test of a loop reads."""
+    bound = {ast.unparse(node) for node in _places(loop) if not isinstance(node.ctx, ast.Load)}
+    return not any(ast.unparse(node) in bound for node in _places(loop.test))
+
+
+def _places(tree: ast.AST) -> list[ast.Name | ast.Attribute]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Name | ast.Attribute)]
+
+
 def _read(statement: ast.stmt) -> set[str]:
     found: set[str] = set()
     waiting: list[ast.AST] = [statement]

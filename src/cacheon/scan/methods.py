@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from cacheon.scan import results, torch_api
+from cacheon.scan import rank_numbers, results, torch_api
+from cacheon.scan.effects import RECEIVES, SENDS
 from cacheon.scan.events import Called, Launched, Streamed
 from cacheon.scan.expressions import Expressions
 from cacheon.scan.shares import LESS, constant, is_less
@@ -37,6 +38,12 @@ class Methods(Expressions):
         """Code that is not seen is given these: it may do anything with them."""
         for name in frozenset().union(*map(shared, values)) if values else ():
             self.affect("pass", name)
+
+    def communicate(self, name: str) -> None:
+        """A function of `torch.distributed`, or a method of a group, is called."""
+        self.affect("collective", name)
+        if name.rpartition(".")[2] in RECEIVES and self.project.names_any(SENDS):
+            self.affect("send")
 
     def _calculated(
         self, node: ast.AST, short: str, operands: Arguments, keywords: Keywords
@@ -131,7 +138,9 @@ class Methods(Expressions):
                 self.affect("drop", group.held)
             case "items":
                 return Group(every=Group(items=(HOST, inner)), held=group.held)
-            case "values" | "copy":
+            case "values":
+                return replace(group, items=None, every=inner, keys=())
+            case "copy":
                 return replace(group, items=None, every=inner)
         return Host(held=group.held)
 
@@ -157,6 +166,14 @@ class Methods(Expressions):
                 self.emit(Streamed(node, self.context, "wait", other or here))
             case torch_api.STREAM, "record_event":
                 return Made(name=torch_api.EVENT, which=mine)
+            case torch_api.PROCESS_GROUP, "rank":
+                return rank_numbers.NUMBER
+            case torch_api.PROCESS_GROUP, "size":
+                return rank_numbers.COUNT
+            case torch_api.PROCESS_GROUP, _ if attr in torch_api.OF_A_GROUP:
+                self.communicate(name)
+                self.pass_on(*values)
+                return UNKNOWN
             case _:
                 return UNKNOWN
         return NOTHING
@@ -172,6 +189,10 @@ class Methods(Expressions):
                 self.write(node, value, f"kernel {kernel.name}")
             elif not is_live(value):
                 self.pass_on(value)
+
+
+def is_process_group(value: Value) -> bool:
+    return isinstance(value, Made) and value.name == torch_api.PROCESS_GROUP
 
 
 def stream_of(value: Value) -> str:

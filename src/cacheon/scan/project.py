@@ -52,6 +52,7 @@ class Project:
         for module in modules:
             self._by_name.setdefault(module.name, module)
         self._nodes: dict[tuple[str, int], FunctionNode] = {}
+        self._named: dict[frozenset[str], bool] = {}
 
     def module(self, name: str) -> Module | None:
         """The source that a dotted name leads to."""
@@ -67,6 +68,13 @@ class Project:
         parts = importer.package.split(".") if importer.package else []
         kept = parts[: len(parts) - node.level + 1]
         return ".".join([*kept, *([node.module] if node.module else [])])
+
+    def names_any(self, names: frozenset[str]) -> bool:
+        """Whether one of these names, or a text that is one, stands in any source."""
+        if names not in self._named:
+            nodes = (node for module in self.modules.values() for node in module.nodes)
+            self._named[names] = any(not names.isdisjoint(_names_in(node)) for node in nodes)
+        return self._named[names]
 
     def remember(self, path: str, node: FunctionNode) -> None:
         self._nodes[path, place_of(node)] = node
@@ -85,6 +93,15 @@ _HOLDING = (
 def place_of(node: FunctionNode) -> int:
     """One number for a place: two functions may begin on one line."""
     return node.lineno * 1_000_000 + min(node.col_offset, 999_999)
+
+
+def _names_in(node: ast.AST) -> tuple[str, ...]:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
+            return (name,)
+        case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+            return tuple(alias.name for alias in aliases)
+    return ()
 
 
 def _top_level(tree: ast.Module) -> list[ast.stmt]:

@@ -10,7 +10,7 @@ from math import inf
 
 from msgspec.structs import replace
 
-from cacheon.scan.events import Context, Effect, Event, How, Kept, Phase, Root
+from cacheon.scan.events import Context, Effect, Event, How, Kept, Phase, Raised, Root
 from cacheon.scan.project import Module, Project
 from cacheon.scan.triton_kernels import Definition
 from cacheon.scan.values import (
@@ -92,6 +92,12 @@ class Walk(ABC):
         self.exhausted: set[str] = set()
         """Sources that want more steps than they may take; "" for all of them together."""
         self.left = False
+        self.ended: Raised | None = None
+        """How the block that was walked last, and that does not fall, surely ends."""
+        self.sure = True
+        """Whether every call of the root comes here, with every rank."""
+        self.caught = False
+        """Whether an error that is raised here perhaps ends nothing."""
         self.learned: Names = frozenset()
 
     @abstractmethod
@@ -192,6 +198,26 @@ class Walk(ABC):
             yield
         finally:
             self.facts = before
+
+    @contextmanager
+    def doubting(self, doubt: bool = True) -> Iterator[None]:
+        """Walk what perhaps not every call comes to."""
+        before = self.sure
+        self.sure = before and not doubt
+        try:
+            yield
+        finally:
+            self.sure = before
+
+    @contextmanager
+    def catching(self, catch: bool = True) -> Iterator[None]:
+        """Walk what perhaps has its errors caught."""
+        before = self.caught
+        self.caught = before or catch
+        try:
+            yield
+        finally:
+            self.caught = before
 
     @contextmanager
     def collecting(self) -> Iterator[set[Effect]]:

@@ -4,31 +4,26 @@ import ast
 from collections.abc import Mapping, Sequence
 from copy import copy
 
-from cacheon.scan import facts, torch_api
-from cacheon.scan.events import Branched, Looped, Streamed
-from cacheon.scan.importing import Importing
-from cacheon.scan.loops import carried
+from cacheon.scan import facts, rank_numbers, torch_api
+from cacheon.scan.branches import Branches, merged
+from cacheon.scan.events import Looped, Raised, Streamed
+from cacheon.scan.loops import carried, stands_still
 from cacheon.scan.methods import stream_of
 from cacheon.scan.values import (
     CAPTURING,
-    LAZY,
-    NONE,
-    UNKNOWN,
     Class,
     Group,
     Host,
     Instance,
     Made,
+    Unknown,
     Value,
     every,
     is_live,
-    join,
 )
 
-_TOPICS = ("capture", "rank")
 
-
-class Statements(Importing):
+class Statements(Branches):
     def block(self, body: Sequence[ast.stmt]) -> bool:
         before, learned = self.facts, frozenset[str]()
         falls = True
@@ -53,6 +48,8 @@ class Statements(Importing):
             case ast.Expr(value=value):
                 self.value(value)
                 left, self.left = self.left, False
+                if left:
+                    self.ended = Raised(node, self.context, leaves=True)
                 return not left
             case ast.Assign(targets=targets, value=value):
                 self._assigned(targets, value)
@@ -63,12 +60,15 @@ class Statements(Importing):
             case ast.Return(value=value):
                 result = Host(known=True) if value is None else self.value(value)
                 self.frame.returned.append((node, result))
+                self.ended = None
                 return False
             case ast.Raise(exc=exception, cause=cause):
                 for each in filter(None, (exception, cause)):
                     self.value(each)
+                self.ended = None if self.caught else Raised(node, self.context)
                 return False
             case ast.Break() | ast.Continue():
+                self.ended = None
                 return False
             case ast.For() | ast.AsyncFor():
                 self._for(node)
@@ -153,54 +153,13 @@ class Statements(Importing):
         else:
             self.keep(node, holder, "counted", self.arithmetic(sum_.op, before, added))
 
-    # Branches
-
-    def _if(self, node: ast.If, rest: Sequence[ast.stmt]) -> tuple[bool, bool]:
-        """Walk a branch. Whether control can come out, and whether `rest`, the statements
-        after it, were walked too: they are the other arm of a branch that one arm leaves."""
-        value = self.tested(node.test)
-        if isinstance(value, Host) and facts.is_settled(value):
-            # A flag that nobody changes: the other arm is never run.
-            return self.block(node.body if value.constant else node.orelse), False
-        when, unless = facts.truth(value)
-        before = dict(self.frame.env)
-        asked, is_one = _asks_for_tensor(node.test)
-        if asked in before and not is_one:
-            self.frame.env[asked] = UNKNOWN
-        with self.knowing(when), self.collecting() as then:
-            falls = self.block(node.body)
-        after, self.frame.env = self.frame.env, before
-        if asked in before and is_one:
-            before[asked] = UNKNOWN
-        with self.knowing(unless), self.collecting() as otherwise:
-            falls_else = self.block(node.orelse)
-            later = not falls and falls_else and bool(rest)
-            if later:
-                falls_else = self.block(rest)
-            rest_learned = self.learned
-        if falls and falls_else:
-            self.frame.env = merged(after, self.frame.env)
-        elif falls:
-            self.frame.env = after
-            if not falls_else and rest:
-                with self.knowing(when), self.collecting() as more:
-                    falls = self.block(rest)
-                then |= more
-                later = True
-        stays = falls_else and not falls
-        self.learned = unless | rest_learned if stays else frozenset()
-        for topic in _TOPICS:
-            if topic in facts.topics(value):
-                arms = frozenset(then), frozenset(otherwise)
-                self.emit(Branched(node, self.context, topic, *arms))
-        return falls or falls_else, later
-
     def _for(self, node: ast.For | ast.AsyncFor) -> None:
         item = self.one_of(self.value(node.iter))
         for _ in range(2):
             before = dict(self.frame.env)
             self.assign(node.target, item)
-            self.block(node.body)
+            with self.doubting():
+                self.block(node.body)
             self.frame.env = merged(before, self.frame.env)
             if not self._leaves_behind(node, before):
                 break
@@ -222,22 +181,26 @@ class Statements(Importing):
         when, _ = facts.truth(value)
         always = isinstance(value, Host) and value.constant is True
         leaves = any(map(_leaves, node.body))
-        if not leaves and (always or CAPTURING in when):
-            self.emit(Looped(node, self.context, forever=True))
+        told, turns = rank_numbers.tells(value) and stands_still(node), True
         with self.knowing(when):
             for _ in range(2):
                 before = dict(self.frame.env)
-                self.block(node.body)
+                with self.doubting():
+                    turns = self.block(node.body)
                 self.frame.env = merged(before, self.frame.env)
                 if not self._leaves_behind(node, before):
                     break
+        if turns and not leaves and (always or told or CAPTURING in when):
+            self.emit(Looped(node, self.context, ranked=not always and CAPTURING not in when))
         self.block(node.orelse)
+        self.ended = None
         return leaves or not always
 
     def _with(self, node: ast.With | ast.AsyncWith) -> bool:
-        entered = 0
+        entered, catches = 0, False
         for item in node.items:
             value = self.value(item.context_expr)
+            catches = catches or isinstance(value, Unknown | Instance)
             if item.optional_vars is not None:
                 self.assign(item.optional_vars, value)
             if isinstance(value, Made) and value.name in ("torch.cuda.stream", torch_api.STREAM):
@@ -245,47 +208,10 @@ class Statements(Importing):
                 self.emit(Streamed(item.context_expr, self.context, "use", which))
                 self.streams.append(which)
                 entered += 1
-        falls = self.block(node.body)
+        with self.catching(catches):
+            falls = self.block(node.body)
         del self.streams[len(self.streams) - entered :]
         return falls
-
-    def _try(self, node: ast.Try | ast.TryStar) -> bool:
-        before = dict(self.frame.env)
-        falls = self.block([*node.body, *node.orelse])
-        ends = [self.frame.env] if falls else []
-        for handler in node.handlers:
-            self.frame.env = dict(before)
-            # State that a key or an attribute is asked of, and that is not there yet.
-            lazy = frozenset({LAZY}) if _is_absence(handler.type) else NONE
-            with self.knowing(lazy):
-                if self.block(handler.body):
-                    ends.append(self.frame.env)
-        if ends:
-            self.frame.env = ends[0]
-            for other in ends[1:]:
-                self.frame.env = merged(self.frame.env, other)
-        return self.block(node.finalbody) and bool(ends)
-
-    def _match(self, node: ast.Match) -> None:
-        self.value(node.subject)
-        before, ends = dict(self.frame.env), list[dict[str, Value]]()
-        for case in node.cases:
-            self.frame.env = dict(before)
-            if case.guard is not None:
-                self.tested(case.guard)
-            self.block(case.body)
-            ends.append(self.frame.env)
-        for end in ends:
-            before = merged(before, end)
-        self.frame.env = before
-
-
-def merged(a: Mapping[str, Value], b: Mapping[str, Value]) -> dict[str, Value]:
-    """The names after a branch; one that an arm does not bind keeps the other's value."""
-    return {
-        name: join(a[name], b[name]) if name in a and name in b else (a | b)[name]  # type: ignore[operator]
-        for name in {**a, **b}
-    }
 
 
 def _leaves(node: ast.AST) -> bool:
@@ -304,28 +230,9 @@ def _as_load(target: ast.Name | ast.Attribute | ast.Subscript) -> ast.expr:
     return load
 
 
-def _asks_for_tensor(test: ast.expr) -> tuple[str, bool]:
-    """The name of which a test asks whether it is a tensor, or something else; in the other
-    arm, or in this one, it is none. "" where it asks nothing of the kind."""
-    match test:
-        case ast.UnaryOp(op=ast.Not(), operand=inner):
-            name, is_one = _asks_for_tensor(inner)
-            return name, not is_one
-        case ast.Call(func=ast.Attribute(attr="is_tensor"), args=[ast.Name(id=name)]):
-            return name, True
-        case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), kind]):
-            return name, "Tensor" in ast.unparse(kind)
-    return "", False
-
-
 def _is_same(a: ast.expr, b: ast.expr) -> bool:
     return ast.unparse(a) == ast.unparse(b)
 
 
 def _name_of(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
-
-
-def _is_absence(kind: ast.expr | None) -> bool:
-    names = kind.elts if isinstance(kind, ast.Tuple) else [kind]
-    return any(isinstance(n, ast.Name) and n.id in ("KeyError", "AttributeError") for n in names)

@@ -140,6 +140,13 @@ DESCRIPTORS = ("TensorDescriptor", "make_tensor_descriptor", "create_2d_tma_desc
 """Ends of names whose result holds the address of a tensor."""
 
 STREAM, EVENT = "torch.cuda.Stream", "torch.cuda.Event"
+PROCESS_GROUP = "torch.distributed.ProcessGroup"
+OF_A_GROUP = frozenset(
+    "allgather allgather_into_tensor_coalesced allreduce allreduce_coalesced alltoall "
+    "alltoall_base barrier broadcast gather monitored_barrier reduce reduce_scatter "
+    "reduce_scatter_tensor_coalesced scatter send recv recv_anysource".split()
+)
+"""Methods of a process group that other ranks have to call too."""
 CURRENT, DEFAULT = "current", "default"
 CAPTURE_QUESTIONS = frozenset(
     {

@@ -17,10 +17,11 @@ Names = frozenset[str]
 Place = Literal["device", "host", ""]
 NONE: Names = frozenset()
 CAPTURING, EAGER, LAZY, READY = "capturing", "eager", "lazy", "ready"
+RANKED = "ranked"
 GROWN, OUTGROWN = "grown ", "outgrown "
 """Facts that hold in an arm of a branch: a capture is on; none is; module state is not
-there yet; it is. With the state's name behind them: a buffer was too small; a number that
-may be a buffer's size was."""
+there yet; it is; perhaps not every rank is here. With the state's name behind them: a buffer
+was too small; a number that may be a buffer's size was."""
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,6 +145,7 @@ class Super(Value, frozen=True, kw_only=True):
     instance: Value
 
 
+_EXACT = ("size ", "less ", "step ", "which ", "some ")
 _MOST_FUNCTIONS = 4
 _LONGEST = 64
 """Items of a group that are told apart."""
@@ -155,8 +157,8 @@ HOST = Host()
 
 
 def unsure(topics: Names) -> Names:
-    """Topics without those that say how a number stands to an output's size."""
-    return frozenset(t for t in topics if not t.startswith(("size ", "less ", "step ")))
+    """Topics without those that hold of a number as it is, not of what is made of it."""
+    return frozenset(t for t in topics if not t.startswith(_EXACT))
 
 
 def is_live(value: Value) -> bool:

@@ -217,3 +217,39 @@ def test_a_flag_is_the_callers_and_a_constant_nobodys() -> None:
     assert rules(called + helper) == []
     constant = "SYNC = False\ndef f(x: Tensor):\n    if SYNC:\n        x.item()\n"
     assert rules(constant) == []
+
+
+def test_behind_a_cache_of_its_own_a_function_is_judged_as_it_is() -> None:
+    cache = """
+from collections import deque
+
+
+def tensor_cache(function):
+    kept = deque(maxlen=4)
+
+    def wrapper(*args, **kwargs):
+        for known, result in kept:
+            if all(a is b for a, b in zip(args, known)):
+                return result
+        kept.append((args, function(*args, **kwargs)))
+        return kept[-1][1]
+
+    return wrapper
+
+
+@tensor_cache
+def lengths(x: Tensor):
+    return x.sum(dim=-1)
+
+
+"""
+    longest = "@tensor_cache\ndef longest(x: Tensor):\n    return lengths(x).max().item()\n"
+    assert rules(cache) == []
+    assert rules(cache + longest) == ["CG101"]
+
+
+def test_a_loop_of_one_rank_may_be_its_task() -> None:
+    head = "import torch.distributed as dist\n\n\ndef f(x: Tensor):\n"
+    assert rules(head + "    while dist.get_rank() == 0:\n        print(x.shape)\n") == []
+    leaving = "import sys\n\n\ndef f(x: Tensor):\n    while True:\n        sys.exit(0)\n"
+    assert rules(leaving) == []

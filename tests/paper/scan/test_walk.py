@@ -425,7 +425,7 @@ def test_a_detector_says_nothing_of_what_it_does_not_look_at() -> None:
         events.Ended(node, where, (), True, frozenset(), frozenset(), nothing),
     ]
     finders = {find for found in detectors().values() for find in found}
-    assert len(finders) == 21
+    assert len(finders) == 22
     for find in finders:
         for event in told:
             assert list(find(event)) == []

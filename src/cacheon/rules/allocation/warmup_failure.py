@@ -7,32 +7,41 @@ RULE = Rule(
     title="failure in warm-up or compilation",
     group="allocation",
     confidence="high",
-    detected=("rehearsal", "cuda"),
+    detected=("scan", "rehearsal", "cuda"),
     stages=("warmup",),
     why=(
         "The first calls, which may compile and initialise, raised or ran past their "
-        "deadline. Nothing that follows can be examined."
+        "deadline. Nothing that follows can be examined. Where only some ranks raise, the "
+        "others wait for them in their next collective; the scan sees that much, where a "
+        "comparison with one rank, or parity, decides."
     ),
     remedy=(
         "Read the compiler's message in the row. Check the architecture and dtype that the "
         "bundle declares against this device, and pass smaller blocks or fewer stages where "
-        "shared memory or registers run out. Slow compilers: `--compile-timeout`."
+        "shared memory or registers run out. Slow compilers: `--compile-timeout`. Let all "
+        "ranks serve, or refuse, the same calls."
     ),
-    unscanned="only a compiler and a device can say whether code compiles and starts",
+    slot="collective.all_reduce",
     bad="""\
 import torch
+import torch.distributed as dist
 
 
-def silu_and_mul(x: torch.Tensor, out: torch.Tensor) -> None:
-    raise RuntimeError("no configuration fits this device")
+def all_reduce(x: torch.Tensor, out: torch.Tensor, group: dist.ProcessGroup) -> None:
+    out.copy_(x)
+    if dist.get_rank(group) == 1:
+        raise RuntimeError("no configuration fits this device")
+    dist.all_reduce(out, group=group)
 """,
     good="""\
 import torch
-from torch.nn.functional import silu
+import torch.distributed as dist
 
 
-def silu_and_mul(x: torch.Tensor, out: torch.Tensor) -> None:
-    gate, up = x.float().chunk(2, dim=-1)
-    out.copy_(silu(gate) * up)
+def all_reduce(x: torch.Tensor, out: torch.Tensor, group: dist.ProcessGroup) -> None:
+    out.copy_(x)
+    if dist.get_rank(group) >= dist.get_world_size(group):
+        raise RuntimeError("a rank beyond the group")
+    dist.all_reduce(out, group=group)
 """,
 )

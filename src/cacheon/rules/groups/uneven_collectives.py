@@ -17,7 +17,7 @@ RULE = Rule(
     remedy=(
         "Call the same collectives in the same order on every rank, whatever the rank has "
         "to contribute. Branch on the rank only for what stays on it (offsets, masks), "
-        "never around a collective."
+        "never around a collective. Sends and receives may differ from rank to rank."
     ),
     slot="collective.all_reduce",
     bad="""\

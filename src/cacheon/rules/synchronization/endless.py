@@ -11,8 +11,8 @@ RULE = Rule(
     stages=("warmup", "eager", "capture"),
     why=(
         "The call was still running at its deadline: an endless loop, a lock, a spin-wait "
-        "on the device for a flag that nobody sets, or a rank that waits for another. A "
-        "serving process would hang with it."
+        "on the device for a flag that nobody sets, or a rank that waits for another, which "
+        "never comes or never sends. A serving process would hang with it."
     ),
     remedy=(
         "Run the entry alone under `py-spy dump` (host) or `compute-sanitizer` (device) to "

@@ -15,6 +15,7 @@ from cacheon.scan.detectors import (
     parts,
     randomness,
     ranks,
+    receives,
     replaced,
     retained,
     stale,
@@ -26,6 +27,7 @@ from cacheon.scan.detectors.copies import Copies
 from cacheon.scan.detectors.fault import Fault, Find
 from cacheon.scan.detectors.growth import Growth
 from cacheon.scan.detectors.lagging import Lagging
+from cacheon.scan.detectors.receives import Receives
 from cacheon.scan.detectors.replaced import Replaced
 from cacheon.scan.detectors.streams import Streams
 from cacheon.scan.events import (
@@ -48,7 +50,7 @@ __all__ = ["Detectors", "Fault", "Find"]
 
 _CONCERNS: dict[str, Callable[[str], bool]] = {
     module.__name__: module.concerns
-    for module in (allocation, by_name, moves, outside, replaced, streams, waits)
+    for module in (allocation, by_name, moves, outside, receives, replaced, streams, waits)
 }
 """Detectors that look at calls of certain names only. Most calls are of other names."""
 
@@ -80,7 +82,7 @@ def detectors() -> dict[type[Event], list[Find]]:
     """All of them, by what they look at; new ones for each walk, since some follow what
     happens in it."""
     staged, carried, buffers, copies = Streams(), Carried(), Replaced(), Copies()
-    growth, lagging = Growth(), Lagging()
+    growth, lagging, received = Growth(), Lagging(), Receives()
     listed: list[tuple[Find, tuple[type[Event], ...]]] = [
         (host_reads.find, (Called, Indexed, Shown)),
         (moves.find, (Called, Indexed, Launched, Wrote)),
@@ -102,6 +104,7 @@ def detectors() -> dict[type[Event], list[Find]]:
         (staged.find, (Called, Ended, Streamed)),
         (carried.find, (Called, Ended, Kept, Wrote)),
         (lagging.find, (Ended, Wrote)),
+        (received.find, (Called, Ended)),
         (copies.find, (Ended, Kept, Launched, Wrote)),
     ]
     found: dict[type[Event], list[Find]] = {}

@@ -28,5 +28,9 @@ def find(event: Event) -> Iterator[Fault]:
     match event:
         case Called(name=name) if name in _WAITS and replayed(event):
             yield Fault("CG105", f"`{name}` waits for the device, or asks it, on the host")
+        case Looped(ranked=True):
+            root = event.context.root
+            if root.slot is not None and "group" in root.arguments:
+                yield Fault("CG104", "on some ranks this loop does not end")
         case Looped():
             yield Fault("CG104", "this loop does not end while a capture is on")
