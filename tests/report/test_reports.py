@@ -252,11 +252,11 @@ def test_junit_of_hostile_text_is_xml() -> None:
 
 
 def test_advice_of_the_source_stands_once_and_hostile_material_always() -> None:
-    def scanned(rule: str) -> ScanFinding:
+    def scanned(rule: str, line: int) -> ScanFinding:
         return ScanFinding(
             rule=rule,
             file="k.py",
-            line=3,
+            line=line,
             column=1,
             function="f",
             source="x",
@@ -265,8 +265,11 @@ def test_advice_of_the_source_stands_once_and_hostile_material_always() -> None:
             confidence="high",
         )
 
-    found = (scanned("CG203"), scanned("CG205"), scanned("CG905"))
-    shown = text(run_of(variant(rows=(failing(),)), scanned=found))
-    assert "said by CG203" not in shown
+    named = Place(file="k.py", line=3, function="f", source="x")
+    found = (scanned("CG203", 3), scanned("CG203", 4), scanned("CG205", 3), scanned("CG905", 3))
+    shown = text(run_of(variant(rows=(failing(place=named),)), scanned=found))
+    assert "scan k.py:3 CG203" not in shown, "the row says it"
+    assert "scan k.py:4 CG203 said by CG203" in shown
     assert "scan k.py:3 CG205 said by CG205" in shown
     assert "FAIL k.py:3 CG905 said by CG905" in shown
+    assert "scan k.py:3 CG203" in text(run_of(variant(rows=(failing(),)), scanned=found))

@@ -42,9 +42,10 @@ def bundle_lines(bundle: BundleOutcome, verbose: bool, several: bool) -> Iterato
         yield [("bold", one_line(bundle.path, 300))]
     for variant in bundle.variants:
         yield from variant_lines(variant, verbose)
-    said = {f.rule for v in bundle.variants for row in v.rows for f in row.findings}
+    found = [f for v in bundle.variants for row in v.rows for f in row.findings]
+    said = {(f.rule, f.place.file, f.place.line) for f in found if f.place}
     for finding in bundle.scanned:
-        if finding.hostile or finding.rule not in said:
+        if finding.hostile or (finding.rule, finding.file, finding.line) not in said:
             yield _scanned(finding)
     for row in bundle.not_selected:
         yield [("dim", f"  not selected: {one_line(row)}")]

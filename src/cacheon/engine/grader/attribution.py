@@ -1,7 +1,7 @@
 """From what was seen to the rule that names it. Nothing here decides whether a case
 fails: that is settled before; here it is said in words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -37,7 +37,8 @@ class Evidence:
     of this call's rounds before, the last one first; `lag` says by how many replays a burst
     is behind. `elsewhere`: an output that this call was not given has
     changed. `early`: the same call is right once its inputs lie ready beforehand.
-    `mistake`: which sum over ranks the answer is right for."""
+    `mistake`: which sum over ranks the answer is right for; `stale`: what of an earlier call,
+    asked for only where nothing else explains it."""
 
     stage: Stage
     order: OrderName
@@ -53,6 +54,7 @@ class Evidence:
     lag: int = 0
     context: str = ""
     mistake: Mistake | None = None
+    stale: Callable[[], str] = str
     ranks: int = 1
 
 
@@ -195,6 +197,8 @@ def _wrong_values(slot: Slot, judgement: Judgement, evidence: Evidence) -> tuple
     if evidence.mistake is not None:
         rule = "CG301" if evidence.mistake.old else "CG603"
         return rule, f"{words}; it is {evidence.mistake.words}"
+    if old := evidence.stale():
+        return "CG301", f"{words}; it is the right answer for {old}"
     if evidence.stage in ("replay", "perturb", "burst", "soak"):
         if evidence.stage == "soak":
             return "CG701", words

@@ -14,14 +14,17 @@ A case that fails leaves the company; the others go on.
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 from cacheon.engine.grader.attribution import Evidence, from_graph, from_judgement, from_parting
 from cacheon.engine.grader.bursts import Bursts
 from cacheon.engine.grader.everywhere import Everywhere
 from cacheon.engine.grader.following import Following
+from cacheon.engine.grader.judging import Judgement
 from cacheon.engine.grader.layout import LAYERS
 from cacheon.engine.grader.rounds import Rounds
 from cacheon.engine.grader.session import Refused
+from cacheon.engine.grader.stale import stale
 from cacheon.engine.grader.truth import Values
 from cacheon.engine.grader.walk import CaseFailed, Walk
 from cacheon.engine.outcome import Finding
@@ -139,9 +142,17 @@ class Course:
             early=early,
             earlier=walk.history[case, -1],
             mistake=walk.mistake(case, which, judgement, values, -1),
+            stale=partial(self._stale, case, which, judgement, values),
             ranks=walk.session.ranks,
         )
         raise CaseFailed(from_judgement(walk.slot, judgement, evidence))
+
+    def _stale(self, case: int, which: int, judgement: Judgement, values: Values) -> str:
+        """What of an earlier eager call the answer is right for; those are drawn once more."""
+        walk, one = self.walk, self.walk.pages[case].case
+        checked = [walk.truth.values(one, i, _SETS[i], i, "any") for i in range(which)]
+        warmed = walk.truth.values(one, 0, "warm", 0, walk.at_capture)
+        return stale(walk.truth, which, judgement, values, [*checked[::-1], warmed])
 
     def _expect_others_untouched(self, case: int, other: Everywhere, where: str) -> None:
         """The set that this call was not given, and the weights."""

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Literal
 
 import torch
@@ -17,6 +18,7 @@ from cacheon.engine.grader.group import Group
 from cacheon.engine.grader.judging import Judgement, judge, worst_of
 from cacheon.engine.grader.layout import LAYERS
 from cacheon.engine.grader.session import Refused
+from cacheon.engine.grader.stale import stale
 from cacheon.engine.grader.truth import Truth, Values, of_rank
 from cacheon.engine.outcome import Finding, OrderName, Stage
 from cacheon.engine.request import Candidate, RunSettings
@@ -300,6 +302,9 @@ class Walk:
             replayed=self.history[case, layer][::-1],
             lag=self.lags.get((case, layer), 0),
             mistake=found,
+            stale=partial(stale, self.truth, layer, judgements[layer], given[layer])
+            if given
+            else str,
             ranks=self.session.ranks,
             elsewhere=rewritten or self.wrote_elsewhere(self.idle),
         )
