@@ -52,7 +52,7 @@ class Arrange(Command, tag="arrange"):
 class JoinGroup(Command, tag="join_group"):
     """Become rank `rank` of a group of `world`, which meets at the file `meeting`; before
     any candidate is loaded. The memfd of the rank's ledger comes along. `skew` seeds the
-    delays between a rank's calls."""
+    delays between a rank's calls; it is no seed of anything else, for a candidate can read it."""
 
     rank: int
     world: int

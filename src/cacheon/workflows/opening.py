@@ -1,14 +1,13 @@
 """Bundles on their way in: read, checked, copied, and their rows chosen. All of it paper."""
 
-import os
 import secrets
-import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from cacheon.bundle import Bundle, Variant, open_bundle, take_snapshot
+from cacheon.engine.removing import remove
 from cacheon.records.errors import CacheonError
 from cacheon.records.strict import Record
 from cacheon.scan.bundles import scan_bundle
@@ -59,7 +58,7 @@ def opened(paths: Sequence[Path], options: Options) -> Iterator[Opening]:
             bundles.append(_open(path, bundles.directory / str(number), options))
         yield bundles
     finally:
-        _remove(bundles.directory)
+        remove(bundles.directory)
 
 
 def copied(candidate: Opened) -> Path:
@@ -85,10 +84,3 @@ def _open(path: Path, directory: Path, options: Options) -> Opened | Unusable:
         not_selected=tuple(left),
         scanned=scanned,
     )
-
-
-def _remove(directory: Path) -> None:
-    """A candidate may have changed the modes of what it found in its snapshot."""
-    for parent, _, _ in os.walk(directory):
-        os.chmod(parent, 0o700)
-    shutil.rmtree(directory, ignore_errors=True)

@@ -261,6 +261,8 @@ def test_limits_of_the_host_are_seen_and_set_back(examination: Examination, tmp_
         "Path(__file__).with_name('more.py').write_text('')",
         "Path(__file__).chmod(0o777)",
         "Path(__file__).unlink()",
+        "dig(Path(__file__).parent, 'd' * 200, 30)",
+        "dig(Path(__file__).parent, 'd' * 200, 30)\nstrike(kin())",
     ],
 )
 def test_a_snapshot_that_is_changed_condemns(
@@ -277,6 +279,15 @@ def test_a_directory_that_an_earlier_candidate_removed_is_made_anew(
     top = "import shutil\nshutil.rmtree(Path(os.environ['TRITON_CACHE_DIR']).parents[1], True)\n"
     assert passes(examination.examine(request(tmp_path / "a", top=top)))
     assert passes(examination.examine(request(tmp_path / "b")))
+
+
+@pytest.mark.parametrize(("name", "depth"), [("'d'", 3000), ("'d' * 200", 30)])
+def test_no_depth_of_its_caches_is_too_much(
+    examination: Examination, tmp_path: Path, name: str, depth: int
+) -> None:
+    """The host removes them, and once ran out of stack there."""
+    top = f"if once():\n    dig(Path(os.environ['TRITON_CACHE_DIR']).parent, {name}, {depth})\n"
+    assert passes(examination.examine(request(tmp_path / "a", top=top)))
 
 
 def test_a_grader_that_dies_with_no_candidate_near_is_nobodys_fault(

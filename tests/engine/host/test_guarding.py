@@ -1,5 +1,6 @@
 """What the host takes note of, and what it then sees."""
 
+import errno
 import os
 import resource
 from pathlib import Path
@@ -44,6 +45,30 @@ def test_every_change_is_seen(root: Path, tmp_path: Path) -> None:
     assert len(set(seen)) == len(seen)
     Guard(root)
     assert fingerprint(root / "nowhere") != fingerprint(root)
+
+
+def test_a_path_may_be_longer_than_any_call_takes(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guard = Guard(root)
+    monkeypatch.chdir(root)
+    for _ in range(30):
+        os.mkdir("d" * 200)
+        os.chdir("d" * 200)
+    assert guard.changed() == "the snapshot was changed"
+    assert any(said == "OSError" for _, _, said in fingerprint(root))
+
+
+def test_what_keeps_this_process_from_looking_is_no_change(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    guard = Guard(root)
+    monkeypatch.setattr(guarding.os, "open", full)
+    with pytest.raises(OSError, match="too many"):
+        guard.changed()
 
 
 def test_no_more_than_a_bundle_is_read(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from cacheon.bundle import open_bundle
 from cacheon.contract.case import Case
 from cacheon.contract.slots import slot
 from cacheon.engine.grader.group import Group
-from cacheon.engine.grader.recruits import Recruits
+from cacheon.engine.grader.recruits import Recruits, skew_of
 from cacheon.engine.grader.session import Lost, Refused
 from cacheon.engine.grader.truth import Truth
 from cacheon.engine.ledger import NBYTES, Ledger
@@ -136,6 +136,15 @@ def test_every_rank_answers(opened: Opening) -> None:
     ]
     assert [(each.rank, each.world) for each in joined] == [(0, 2), (1, 2)]
     assert len({each.meeting for each in joined}) == 1
+    assert {each.skew for each in joined} == {skew_of(5)}
+
+
+def test_what_ranks_are_told_does_not_give_the_seed_away() -> None:
+    """A candidate reads all that its worker was told; with the seed it draws what comes."""
+    skews = {skew_of(seed) for seed in range(1 << 12)}
+    assert len(skews) > 1 << 11
+    assert all(0 <= skew < 1 << 16 for skew in skews)
+    assert all(skew_of(seed << 16) != skew_of(seed) != seed for seed in range(2, 20))
 
 
 def test_ranks_that_refuse_alike_are_in_step(opened: Opening) -> None:

@@ -5,6 +5,7 @@ the next group may be called while this one works.
 """
 
 import contextlib
+import hashlib
 import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -68,6 +69,12 @@ def trusting(ask: Callable[[], AnyReply]) -> Done:
     return reply
 
 
+def skew_of(seed: int) -> int:
+    """What seeds the delays between a rank's calls. It is known to the candidate, who must not
+    find the seed of the draws by it: it is one of a few that each stand for very many."""
+    return int.from_bytes(hashlib.blake2b(f"skew:{seed}".encode(), digest_size=2).digest(), "big")
+
+
 class Recruit:
     """A worker that nothing was asked of yet but to meet its group. `ledger`: a rank's."""
 
@@ -127,8 +134,9 @@ class Recruits:
             return
         # A new place for each group: what an earlier one left there would be believed.
         meeting = str(Path(self.directory) / f"meeting-{secrets.token_hex(8)}")
+        skew = skew_of(self.seed)
         for rank, recruit in enumerate(self._called):
-            recruit.meet(JoinGroup(rank=rank, world=self.ranks, meeting=meeting, skew=self.seed))
+            recruit.meet(JoinGroup(rank=rank, world=self.ranks, meeting=meeting, skew=skew))
 
     def take(self) -> list[Recruit]:
         """A whole group, ready. Raises InfrastructureError."""

@@ -4,7 +4,6 @@ On a GPU the two orders of a course are walked side by side, each by a grader of
 elsewhere one grader walks both.
 """
 
-import shutil
 import tempfile
 import time
 from collections.abc import Callable
@@ -48,6 +47,7 @@ from cacheon.engine.protocol import (
     TooSlow,
     WantQuiet,
 )
+from cacheon.engine.removing import remove
 from cacheon.engine.request import DeviceFacts, Progress, RunSettings, VariantRequest
 from cacheon.records.errors import DeviceMissing, InfrastructureError
 
@@ -217,7 +217,7 @@ class Examination(Staff):
         finally:
             self._end_workers()
             if caches:
-                shutil.rmtree(caches, ignore_errors=True)
+                remove(caches)
 
     def _must_be_untouched(self) -> None:
         """Raises Tampered where the candidate changed what it must leave alone."""
@@ -316,6 +316,8 @@ class Examination(Staff):
                 self._must_be_untouched()
             except Tampered as tampered:
                 error = tampered
+            except OSError as trouble:
+                error = trouble
         end, server = self._end_of(error)
         self._renew()
         if isinstance(error, Tampered):

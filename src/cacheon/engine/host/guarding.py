@@ -1,6 +1,7 @@
 """What a candidate must leave as it is: its snapshot, and the limits of this process."""
 
 import contextlib
+import errno
 import hashlib
 import os
 import resource
@@ -10,6 +11,11 @@ from pathlib import Path
 from cacheon.bundle.tree import MOST_BYTES, MOST_FILES
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_OF_A_TREE = frozenset(
+    getattr(errno, name)
+    for name in ("ENOENT", "ENOTDIR", "EACCES", "EPERM", "ENAMETOOLONG", "ELOOP", "ENXIO")
+)
+"""What whoever made a tree can make of a name in it."""
 _KINDS = tuple(getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_"))
 
 Limits = dict[int, tuple[int, int]]
@@ -45,7 +51,7 @@ def limits() -> Limits:
 def fingerprint(root: Path) -> frozenset[tuple[str, int, str]]:
     """Everything below a directory, itself included: path, mode, SHA-256 of what a file
     holds or a word where it is not read. No link is followed; past the bounds of a bundle
-    nothing more is looked at."""
+    nothing more is looked at. Raises OSError where this process cannot go on."""
     seen: set[tuple[str, int, str]] = set()
     waiting, left = [""], MOST_BYTES
     while waiting and len(seen) <= MOST_FILES:
@@ -63,7 +69,10 @@ def fingerprint(root: Path) -> frozenset[tuple[str, int, str]]:
                 seen.add((name, mode, said))
             else:
                 seen.add((name, mode, "special"))
-        except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
+        except OSError as error:
+            if error.errno not in _OF_A_TREE:
+                raise
+            # A path may be longer than any call takes.
             seen.add((name, 0, type(error).__name__))
     return frozenset(seen)
 

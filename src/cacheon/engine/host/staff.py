@@ -2,7 +2,6 @@
 
 import contextlib
 import select
-import shutil
 import tempfile
 
 from cacheon.engine import processes
@@ -13,6 +12,7 @@ from cacheon.engine.host.signals import put_off
 from cacheon.engine.host.supervisor import Child, Supervisor
 from cacheon.engine.outcome import ORDERS
 from cacheon.engine.protocol import Closed, Facts, Finish
+from cacheon.engine.removing import remove
 from cacheon.engine.request import RunSettings
 from cacheon.records.errors import DeviceMissing, InfrastructureError
 
@@ -56,7 +56,7 @@ class Staff:
                 supervisor.close()
         finally:
             if self._directory:
-                shutil.rmtree(self._directory, ignore_errors=True)
+                remove(self._directory)
             self._directory = ""
 
     def _renew(self) -> None:
