@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shutil
 import signal
 import threading
 import time
@@ -279,6 +280,23 @@ def test_a_directory_that_an_earlier_candidate_removed_is_made_anew(
     top = "import shutil\nshutil.rmtree(Path(os.environ['TRITON_CACHE_DIR']).parents[1], True)\n"
     assert passes(examination.examine(request(tmp_path / "a", top=top)))
     assert passes(examination.examine(request(tmp_path / "b")))
+
+
+@pytest.mark.parametrize("then", ["strike(kin())", "raise ValueError"])
+def test_a_control_that_is_changed_condemns(
+    examination: Examination, tmp_path: Path, then: str
+) -> None:
+    """It would have failed, or been lost, beside a candidate that does."""
+    top = f"(beside('control') / 'kernels' / 'silu_and_mul.py').write_text('raise')\n{then}\n"
+    asked = request(tmp_path / "bad", top=top, graph=False)
+    assert asked.control is not None
+    copy = shutil.copytree(asked.control.root, tmp_path / "bad.control")
+    control = msgspec.structs.replace(asked.control, root=str(copy))
+    outcome = examination.examine(msgspec.structs.replace(asked, control=control))
+    row = only(outcome)
+    assert (outcome.word, row.status, row.findings[0].rule) == ("FAIL", "fail", "CG905")
+    assert row.findings[0].message == "the control was changed"
+    assert passes(examination.examine(request(tmp_path / "good")))
 
 
 @pytest.mark.parametrize(("name", "depth"), [("'d'", 3000), ("'d' * 200", 30)])

@@ -26,6 +26,20 @@ def test_what_is_left_alone_is_unchanged(root: Path) -> None:
     assert guard.changed() == ""
 
 
+def test_the_control_is_watched_too(root: Path, tmp_path: Path) -> None:
+    control = tmp_path / "control"
+    (control / "kernels" / "__pycache__").mkdir(parents=True)
+    (control / "kernels" / "a.py").write_text("a")
+    guard = Guard(root, control)
+    # An installer may do so at any time.
+    (control / "kernels" / "__pycache__" / "a.cpython-311.pyc").write_text("")
+    assert guard.changed() == ""
+    (control / "kernels" / "a.py").write_text("b")
+    assert guard.changed() == "the control was changed"
+    (root / "__pycache__").mkdir()
+    assert guard.changed() == "the snapshot was changed"
+
+
 def test_every_change_is_seen(root: Path, tmp_path: Path) -> None:
     seen = [fingerprint(root)]
     file = root / "kernels" / "a.py"

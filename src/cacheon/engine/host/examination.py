@@ -129,7 +129,8 @@ class Examination(Staff):
     def examine(self, request: VariantRequest, *, last: bool = False) -> VariantOutcome:
         """Examine one variant. `last`: none follows, and nothing is made ready for it.
         Raises InfrastructureError where a grader is lost and nobody can be blamed."""
-        self._guard = Guard(Path(request.candidate.root))
+        control = None if request.control is None else Path(request.control.root)
+        self._guard = Guard(Path(request.candidate.root), control)
         try:
             return self._settled(request, last)
         except Tampered as tampered:

@@ -1,4 +1,5 @@
-"""What a candidate must leave as it is: its snapshot, and the limits of this process."""
+"""What a candidate must leave as it is: its snapshot, the control that it is held against, and
+the limits of this process."""
 
 import contextlib
 import errno
@@ -18,16 +19,18 @@ _OF_A_TREE = frozenset(
 """What whoever made a tree can make of a name in it."""
 _KINDS = tuple(getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_"))
 
+_BYTECODE = "__pycache__"
+
 Limits = dict[int, tuple[int, int]]
 
 
 class Guard:
-    """Takes note of both, and says later what was changed."""
+    """Takes note of them, and says later what was changed."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, root: Path, control: Path | None = None) -> None:
         self._limits = limits()
-        self._files = fingerprint(root)
+        self.root, self.control = root, control
+        self._snapshot, self._control = fingerprint(root), self._of_the_control()
 
     def changed(self) -> str:
         """What is not as it was; empty where everything is. Limits of this process are
@@ -38,9 +41,20 @@ class Guard:
                 with contextlib.suppress(OSError, ValueError):
                     resource.setrlimit(kind, pair)
             return "the limits of the host's process were changed"
-        if fingerprint(self.root) != self._files:
+        if fingerprint(self.root) != self._snapshot:
             return "the snapshot was changed"
+        if self._of_the_control() != self._control:
+            return "the control was changed"
         return ""
+
+    def _of_the_control(self) -> frozenset[tuple[str, int, str]]:
+        """It is shipped with the package: an installer may compile it at any time, and the
+        harness loads nothing of that."""
+        if self.control is None:
+            return frozenset()
+        return frozenset(
+            each for each in fingerprint(self.control) if _BYTECODE not in each[0].split(os.sep)
+        )
 
 
 def limits() -> Limits:
