@@ -225,6 +225,18 @@ def test_json_is_the_outcome_under_a_schema() -> None:
     assert msgspec.convert(body, RunOutcome) == run
 
 
+def test_what_moves_a_cursor_is_an_escape_in_json() -> None:
+    """C1 controls, DEL and marks of direction may stand in JSON as they are, and a terminal
+    obeys them."""
+    evil = '\x1b[2J\x9b31m\x7f\u202e\u2066\u2028\ufffe\U000e0001 é\U0001f600"'
+    shown = document(RUN, {"said": evil, evil: [evil]})
+    assert json.loads(shown) == {"schema": RUN, "said": evil, evil: [evil]}
+    text = shown.decode()
+    assert all(character.isprintable() for line in text.splitlines() for character in line)
+    assert "é\U0001f600" in text
+    assert text.endswith("}\n")
+
+
 def test_junit_has_one_case_a_row() -> None:
     outcome = variant(
         rows=(

@@ -23,6 +23,8 @@ from cacheon.records.strict import Record
 Text = Annotated[str, msgspec.Meta(max_length=2000)]
 Short = Annotated[str, msgspec.Meta(max_length=300)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 40)]
+NodeKind = Annotated[str, msgspec.Meta(pattern=r"\A[a-z0-9 ]{1,40}\Z")]
+"""It becomes a key of a record, where a name that no record may hold would be nobody's fault."""
 
 WORKER_FRAME = 1 << 16
 """Longest frame that a worker may send, in bytes: enough for the longest honest reply."""
@@ -160,7 +162,7 @@ class Done(Reply, tag="done"):
     ] = ()
     returned: bool = False
     nodes: Annotated[tuple[int, ...], msgspec.Meta(max_length=8)] = ()
-    kinds: Annotated[dict[Short, Count], msgspec.Meta(max_length=32)] = {}
+    kinds: Annotated[dict[NodeKind, Count], msgspec.Meta(max_length=32)] = {}
     suspicious: Annotated[tuple[Short, ...], msgspec.Meta(max_length=16)] = ()
     steps: Count = 0
     compiled: Annotated[tuple[Short, ...], msgspec.Meta(max_length=8)] = ()
