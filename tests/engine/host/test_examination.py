@@ -381,6 +381,18 @@ def test_a_worker_that_is_lost_fails_its_case(
     assert (row.status, row.findings[0].rule, row.stage) == ("fail", rule, stage)
 
 
+def test_a_step_of_the_harness_that_is_refused_fails_its_case(
+    examination: Examination, tmp_path: Path
+) -> None:
+    """The grader once fell over it, and with it fell what it had found until then."""
+    top = "import gc\ndef refuse(*_):\n    raise ValueError('not now')\ngc.collect = refuse\n"
+    outcome = examination.examine(request(tmp_path / "a", top=top))
+    row = only(outcome)
+    assert (row.status, row.failure, row.stage) == ("fail", "replay", "perturb")
+    assert row.findings[0].message == "ValueError: not now"
+    assert not any("lost" in note for note in (*outcome.notes, *row.notes))
+
+
 # --- inline --------------------------------------------------------------------------------------
 
 
