@@ -16,7 +16,7 @@ from cacheon.bundle import open_bundle
 from cacheon.contract.case import Case
 from cacheon.contract.slots import slot
 from cacheon.engine.grader.group import Group
-from cacheon.engine.grader.recruits import Recruits, skew_of
+from cacheon.engine.grader.recruits import Recruits
 from cacheon.engine.grader.session import Lost, Refused
 from cacheon.engine.grader.truth import Truth
 from cacheon.engine.ledger import NBYTES, Ledger
@@ -34,6 +34,7 @@ from cacheon.engine.protocol import (
     Where,
 )
 from cacheon.engine.request import Budget, DeviceFacts
+from cacheon.engine.seeds import another, skew_of
 from cacheon.records.errors import InfrastructureError
 from cacheon.workflows.options import Options
 from cacheon.workflows.selection import request_for
@@ -145,6 +146,8 @@ def test_what_ranks_are_told_does_not_give_the_seed_away() -> None:
     assert len(skews) > 1 << 11
     assert all(0 <= skew < 1 << 16 for skew in skews)
     assert all(skew_of(seed << 16) != skew_of(seed) != seed for seed in range(2, 20))
+    assert len({another(seed) for seed in range(1 << 12)}) == 1 << 12
+    assert all(0 <= another(seed) < 1 << 48 for seed in range(1 << 12))
 
 
 def test_ranks_that_refuse_alike_are_in_step(opened: Opening) -> None:

@@ -5,7 +5,6 @@ the next group may be called while this one works.
 """
 
 import contextlib
-import hashlib
 import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -25,6 +24,7 @@ from cacheon.engine.protocol import (
     TooSlow,
     Where,
 )
+from cacheon.engine.seeds import skew_of
 from cacheon.records.errors import InfrastructureError
 
 _COMES_UP = 60.0
@@ -67,12 +67,6 @@ def trusting(ask: Callable[[], AnyReply]) -> Done:
     if isinstance(reply, Raised):
         raise InfrastructureError(f"a worker could not be set up: {reply.kind}: {reply.message}")
     return reply
-
-
-def skew_of(seed: int) -> int:
-    """What seeds the delays between a rank's calls. It is known to the candidate, who must not
-    find the seed of the draws by it: it is one of a few that each stand for very many."""
-    return int.from_bytes(hashlib.blake2b(f"skew:{seed}".encode(), digest_size=2).digest(), "big")
 
 
 class Recruit:

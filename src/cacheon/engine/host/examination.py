@@ -49,6 +49,7 @@ from cacheon.engine.protocol import (
 )
 from cacheon.engine.removing import remove
 from cacheon.engine.request import DeviceFacts, Progress, RunSettings, VariantRequest
+from cacheon.engine.seeds import another
 from cacheon.records.errors import DeviceMissing, InfrastructureError
 
 
@@ -150,7 +151,7 @@ class Examination(Staff):
             # Side by side one order's candidate can disturb the other order's workers, and
             # two orders need twice the memory.
             try:
-                outcome = self._once(request, last, in_turn=True)
+                outcome = self._once(request, last, in_turn=True, again=True)
             except Tampered:
                 raise
             except Fallen as fallen:
@@ -173,7 +174,7 @@ class Examination(Staff):
             return _given_up(first, f"{first.message}; the control fails too")
         self._renew()
         try:
-            outcome = self._once(request, last)
+            outcome = self._once(request, last, again=True)
         except Tampered:
             raise
         except Fallen as fallen:
@@ -183,12 +184,12 @@ class Examination(Staff):
         return _noted(outcome, f"{first.message}, once and not again")
 
     def _once(
-        self, request: VariantRequest, last: bool, *, in_turn: bool = False
+        self, request: VariantRequest, last: bool, *, in_turn: bool = False, again: bool = False
     ) -> VariantOutcome:
-        """One walk of all that was asked for. Raises Fallen where that decides nothing;
-        there is a fresh fork server then."""
+        """One walk of all that was asked for; `again`: on other values. Raises Fallen where
+        that decides nothing; there is a fresh fork server then."""
         memory_kills = killed_for_memory()
-        caches, seed = "", self.settings.seed
+        caches, seed = "", another(self.settings.seed) if again else self.settings.seed
         self._handed_out = False
         try:
             if not Path(self._directory).is_dir():
