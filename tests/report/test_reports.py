@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 from xml.etree import ElementTree
 
@@ -235,6 +236,12 @@ def test_what_moves_a_cursor_is_an_escape_in_json() -> None:
     assert all(character.isprintable() for line in text.splitlines() for character in line)
     assert "é\U0001f600" in text
     assert text.endswith("}\n")
+
+
+def test_a_name_that_is_no_utf8_is_said_all_the_same() -> None:
+    body = {"reports": ({"path": os.fsdecode(b"a\xff"), "lines": 3},), "é": None}
+    said = json.loads(document(RUN, body))
+    assert said == {"schema": RUN, "reports": [{"path": "a\\udcff", "lines": 3}], "é": None}
 
 
 def test_junit_has_one_case_a_row() -> None:

@@ -13,8 +13,19 @@ RUN = "cacheon.verify.v1"
 def document(schema: str, body: Any) -> bytes:
     """Indented JSON of a record or mapping, keys sorted, ASCII escapes for what is not
     one_line; numbers that were measured are exact strings already."""
-    whole = {"schema": schema, **msgspec.to_builtins(body, str_keys=True)}
+    whole = {"schema": schema, **_sayable(msgspec.to_builtins(body, str_keys=True))}
     return spelled(msgspec.json.encode(whole, order="sorted"))
+
+
+def _sayable(value: Any) -> Any:
+    """Builtins, of which a name of a file that is no UTF-8 shows its bytes as escapes."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_sayable(key): _sayable(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_sayable(each) for each in value]
+    return value
 
 
 def spelled(data: bytes) -> bytes:
