@@ -144,6 +144,14 @@ def test_what_is_out_of_the_ordinary_stands_in_the_headline() -> None:
     ]
 
 
+def test_cases_that_were_not_rehearsed_are_counted_in_the_headline() -> None:
+    rows = (row(), row(orders=(done("descending", 0, 0),)), row(status="incomplete"))
+    outcome = variant(graph="NOT_VERIFIED", rehearsal="passed", rows=rows)
+    assert headline(outcome).endswith(" coverage=2/3 rehearsed=1/2 n/a=0")
+    assert "rehearsed" not in headline(msgspec.structs.replace(outcome, rehearsal="failed"))
+    assert "rehearsed" not in headline(variant(rows=rows))
+
+
 def test_a_failure_names_stage_rule_place_and_remedy_once() -> None:
     place = Place(file="kernels/k.py", line=9, function="f", source="out[::2] = x")
     printed = text(run_of(variant(word="NUMERICAL_PASS", rows=(failing(place=place), failing()))))
