@@ -15,7 +15,7 @@ from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 
-from cacheon.engine.outcome import ORDERS, OrderName
+from cacheon.engine.outcome import ORDERS, NodeKind, OrderName
 from cacheon.engine.plan import WorkerPlan
 from cacheon.engine.request import Candidate, Progress, RunSettings, SeenDevice, VariantRequest
 from cacheon.records.strict import Record
@@ -23,8 +23,6 @@ from cacheon.records.strict import Record
 Text = Annotated[str, msgspec.Meta(max_length=2000)]
 Short = Annotated[str, msgspec.Meta(max_length=300)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 40)]
-NodeKind = Annotated[str, msgspec.Meta(pattern=r"\A[a-z0-9 ]{1,40}\Z")]
-"""It becomes a key of a record, where a name that no record may hold would be nobody's fault."""
 
 WORKER_FRAME = 1 << 16
 """Longest frame that a worker may send, in bytes: enough for the longest honest reply."""
@@ -54,7 +52,7 @@ class Arrange(Command, tag="arrange"):
 class JoinGroup(Command, tag="join_group"):
     """Become rank `rank` of a group of `world`, which meets at the file `meeting`; before
     any candidate is loaded. The memfd of the rank's ledger comes along. `skew` seeds the
-    delays between a rank's calls; it is no seed of anything else, for a candidate can read it."""
+    delays between a rank's calls and nothing else: a candidate can read it."""
 
     rank: int
     world: int
