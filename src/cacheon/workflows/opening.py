@@ -1,5 +1,6 @@
 """Bundles on their way in: read, checked, copied, and their rows chosen. All of it paper."""
 
+import contextlib
 import secrets
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -19,11 +20,11 @@ from cacheon.workflows.selection import select
 
 class Opened(Record):
     """A usable bundle: the rows to examine, a line for each other, and what its source says
-    before it is loaded. `snapshot`: where its private copy comes to lie."""
+    before it is loaded. `snapshots`: the directory in which its private copy comes to lie."""
 
     path: Path
     bundle: Bundle
-    snapshot: Path
+    snapshots: Path
     chosen: tuple[Variant, ...]
     not_selected: tuple[str, ...]
     scanned: tuple[ScanFinding, ...] = ()
@@ -54,8 +55,8 @@ def opened(paths: Sequence[Path], options: Options) -> Iterator[Opening]:
     bundles = Opening(Path(tempfile.gettempdir()) / name)
     try:
         bundles.directory.mkdir(mode=0o700)
-        for number, path in enumerate(paths):
-            bundles.append(_open(path, bundles.directory / str(number), options))
+        for path in paths:
+            bundles.append(_open(path, bundles.directory, options))
         yield bundles
     finally:
         remove(bundles.directory)
@@ -64,8 +65,19 @@ def opened(paths: Sequence[Path], options: Options) -> Iterator[Opening]:
 def copied(candidate: Opened) -> Path:
     """The private copy of exactly the digested bytes, made now: just before it is examined,
     when no other candidate of the command runs that could have changed it. Raises InputError
-    where the bundle is not what it was when it was opened."""
-    return take_snapshot(candidate.bundle, candidate.snapshot)
+    where the bundle is not what it was when it was opened, InfrastructureError where there is
+    no place for it.
+
+    A candidate before it could write to the directory: it gets a name that nobody knew, and what
+    keeps the directory from being one goes."""
+    top = candidate.snapshots
+    # What cannot be put right is met as the copy is made.
+    with contextlib.suppress(OSError):
+        if top.is_symlink() or not top.is_dir():
+            remove(top)
+        top.mkdir(mode=0o700, exist_ok=True)
+        top.chmod(0o700)
+    return take_snapshot(candidate.bundle, top / secrets.token_hex(8))
 
 
 def _open(path: Path, directory: Path, options: Options) -> Opened | Unusable:
@@ -79,7 +91,7 @@ def _open(path: Path, directory: Path, options: Options) -> Opened | Unusable:
     return Opened(
         path=path,
         bundle=bundle,
-        snapshot=directory,
+        snapshots=directory,
         chosen=tuple(chosen),
         not_selected=tuple(left),
         scanned=scanned,
