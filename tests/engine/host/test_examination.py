@@ -274,10 +274,14 @@ def test_a_snapshot_that_is_changed_condemns(
     assert row.findings[0].message == "the snapshot was changed"
 
 
+@pytest.mark.parametrize("then", ["", "room.touch()", "room.symlink_to('/')", "room.mkdir(0)"])
 def test_a_directory_that_an_earlier_candidate_removed_is_made_anew(
-    examination: Examination, tmp_path: Path
+    examination: Examination, tmp_path: Path, then: str
 ) -> None:
-    top = "import shutil\nshutil.rmtree(Path(os.environ['TRITON_CACHE_DIR']).parents[1], True)\n"
+    top = (
+        "import shutil\nroom = Path(os.environ['TRITON_CACHE_DIR']).parents[1]\n"
+        f"if once():\n    shutil.rmtree(room, True)\n    {then or 'pass'}\n"
+    )
     assert passes(examination.examine(request(tmp_path / "a", top=top)))
     assert passes(examination.examine(request(tmp_path / "b")))
 

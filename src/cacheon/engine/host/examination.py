@@ -192,8 +192,8 @@ class Examination(Staff):
         caches, seed = "", another(self.settings.seed) if again else self.settings.seed
         self._handed_out = False
         try:
-            if not Path(self._directory).is_dir():
-                # An earlier candidate removed it.
+            if not self._has_room():
+                # An earlier candidate removed it, or closed it.
                 self._shut()
             self.facts()
             # Two groups that spin on the same GPUs would take turns, a time slice each.

@@ -1,6 +1,7 @@
 """The processes of an examination: the fork server, the graders, the workers started ahead."""
 
 import contextlib
+import os
 import select
 import tempfile
 
@@ -40,6 +41,11 @@ class Staff:
             self._supervisor = Supervisor(
                 self.settings.device, self._directory, *self.settings.scratch
             )
+
+    def _has_room(self) -> bool:
+        """Whether its own directory is there, and something can be made in it."""
+        there = os.path.isdir(self._directory) and not os.path.islink(self._directory)
+        return there and os.access(self._directory, os.W_OK | os.X_OK)
 
     def _shut(self) -> None:
         """End the zygote with everybody that it forked. Nothing cuts this short."""
