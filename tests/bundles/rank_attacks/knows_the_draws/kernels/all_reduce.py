@@ -41,6 +41,8 @@ def draw(shape: torch.Size, name: str, turn: int) -> torch.Tensor:
         source = torch.Generator().manual_seed(digest(*key, "x"))
         values = torch.randn(shape, generator=source).mul_(RANKS.world**-0.5)
         values.view(-1)[digest(*key, "x zeros") % 251 :: 251].mul_(0)
+        column = digest(*key, "x outlier") % shape[-1]
+        values[(rank - turn) % RANKS.world :: RANKS.world, column] = 34.0 * RANKS.world**-0.5
         parts.append(values)
     return torch.stack(parts)
 
