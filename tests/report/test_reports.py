@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 from xml.etree import ElementTree
 
@@ -143,6 +144,14 @@ def test_what_is_out_of_the_ordinary_stands_in_the_headline() -> None:
     ]
 
 
+def test_cases_that_were_not_rehearsed_are_counted_in_the_headline() -> None:
+    rows = (row(), row(orders=(done("descending", 0, 0),)), row(status="incomplete"))
+    outcome = variant(graph="NOT_VERIFIED", rehearsal="passed", rows=rows)
+    assert headline(outcome).endswith(" coverage=2/3 rehearsed=1/2 n/a=0")
+    assert "rehearsed" not in headline(msgspec.structs.replace(outcome, rehearsal="failed"))
+    assert "rehearsed" not in headline(variant(rows=rows))
+
+
 def test_a_failure_names_stage_rule_place_and_remedy_once() -> None:
     place = Place(file="kernels/k.py", line=9, function="f", source="out[::2] = x")
     printed = text(run_of(variant(word="NUMERICAL_PASS", rows=(failing(place=place), failing()))))
@@ -223,6 +232,24 @@ def test_json_is_the_outcome_under_a_schema() -> None:
     body = json.loads(document(RUN, run))
     assert body.pop("schema") == "cacheon.verify.v1"
     assert msgspec.convert(body, RunOutcome) == run
+
+
+def test_what_moves_a_cursor_is_an_escape_in_json() -> None:
+    """C1 controls, DEL and marks of direction may stand in JSON as they are, and a terminal
+    obeys them."""
+    evil = '\x1b[2J\x9b31m\x7f\u202e\u2066\u2028\ufffe\U000e0001 é\U0001f600"'
+    shown = document(RUN, {"said": evil, evil: [evil]})
+    assert json.loads(shown) == {"schema": RUN, "said": evil, evil: [evil]}
+    text = shown.decode()
+    assert all(character.isprintable() for line in text.splitlines() for character in line)
+    assert "é\U0001f600" in text
+    assert text.endswith("}\n")
+
+
+def test_a_name_that_is_no_utf8_is_said_all_the_same() -> None:
+    body = {"reports": ({"path": os.fsdecode(b"a\xff"), "lines": 3},), "é": None}
+    said = json.loads(document(RUN, body))
+    assert said == {"schema": RUN, "reports": [{"path": "a\\udcff", "lines": 3}], "é": None}
 
 
 def test_junit_has_one_case_a_row() -> None:

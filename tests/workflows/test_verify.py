@@ -1,5 +1,6 @@
 """`verify` as a workflow, with an examination that starts nothing."""
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -101,6 +102,36 @@ def test_the_snapshot_is_what_is_examined_and_it_is_gone_afterwards() -> None:
 
     verify([SILU], CPU, start=Starter(look))
     assert roots and not roots[0].exists()
+
+
+@pytest.mark.parametrize("what", ["others", "file", "link", "mode", "nothing"])
+def test_no_bundle_takes_the_place_of_the_next_ones_snapshot(tmp_path: Path, what: str) -> None:
+    """A candidate may write where its own snapshot lies, and once kept the next from coming."""
+    roots: list[Path] = []
+
+    def spoil(request: VariantRequest) -> str:
+        root = Path(request.candidate.root)
+        roots.append(root)
+        if len(roots) == 1:
+            for number in range(3):
+                (root.parent / str(number)).mkdir(exist_ok=True)
+            if what not in ("others", "mode"):
+                root.parent.rename(tmp_path / "away")
+            if what == "file":
+                root.parent.touch()
+            elif what == "link":
+                root.parent.symlink_to(tmp_path / "away")
+            elif what == "mode":
+                root.parent.chmod(0)
+        return "fail" if len(roots) == 1 else "ok"
+
+    run = verify([SILU, RMSNORM], CPU, start=Starter(spoil))
+    assert [bundle.exit_code for bundle in run.bundles] == [1, 0], run.bundles[1].error
+    first, second = roots
+    assert first.parent == second.parent and first.name != second.name
+    assert not os.path.lexists(first.parent)
+    if what == "link":
+        assert (tmp_path / "away").is_dir()
 
 
 def test_infrastructure_is_no_decision_and_hides_no_failure() -> None:

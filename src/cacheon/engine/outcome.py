@@ -1,6 +1,8 @@
 """What an examination says: plain records that a report draws and a record stores."""
 
-from typing import Literal
+from typing import Annotated, Literal
+
+import msgspec
 
 from cacheon.records.strict import Record
 from cacheon.scan.findings import ScanFinding
@@ -14,6 +16,9 @@ Word = Literal["PASS", "NUMERICAL_PASS", "FAIL", "N/A", "NO_DECISION"]
 Graph = Literal["verified", "NOT_VERIFIED", "not-required"]
 Rehearsal = Literal["", "passed", "failed", "needs-cuda"]
 OrderName = Literal["descending", "ascending"]
+NodeKind = Annotated[str, msgspec.Meta(pattern=r"\A[a-z0-9 ]{1,40}\Z")]
+"""What a worker may call a kind of graph node: it becomes a key of a record, and no record is
+written with one that is not plain."""
 ORDERS: tuple[OrderName, ...] = ("descending", "ascending")
 
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 
-from cacheon.engine.outcome import ORDERS, OrderName
+from cacheon.engine.outcome import ORDERS, NodeKind, OrderName
 from cacheon.engine.plan import WorkerPlan
 from cacheon.engine.request import Candidate, Progress, RunSettings, SeenDevice, VariantRequest
 from cacheon.records.strict import Record
@@ -52,7 +52,7 @@ class Arrange(Command, tag="arrange"):
 class JoinGroup(Command, tag="join_group"):
     """Become rank `rank` of a group of `world`, which meets at the file `meeting`; before
     any candidate is loaded. The memfd of the rank's ledger comes along. `skew` seeds the
-    delays between a rank's calls."""
+    delays between a rank's calls and nothing else: a candidate can read it."""
 
     rank: int
     world: int
@@ -160,7 +160,7 @@ class Done(Reply, tag="done"):
     ] = ()
     returned: bool = False
     nodes: Annotated[tuple[int, ...], msgspec.Meta(max_length=8)] = ()
-    kinds: Annotated[dict[Short, Count], msgspec.Meta(max_length=32)] = {}
+    kinds: Annotated[dict[NodeKind, Count], msgspec.Meta(max_length=32)] = {}
     suspicious: Annotated[tuple[Short, ...], msgspec.Meta(max_length=16)] = ()
     steps: Count = 0
     compiled: Annotated[tuple[Short, ...], msgspec.Meta(max_length=8)] = ()

@@ -9,6 +9,7 @@ from urllib.parse import quote
 import msgspec
 
 import cacheon
+from cacheon.report.document import spelled
 from cacheon.report.findings import file_of
 from cacheon.rules.catalogue import RULES
 from cacheon.rules.model import Rule
@@ -51,7 +52,7 @@ def sarif(reports: Sequence[ScanReport]) -> bytes:
         ],
     }
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-    return msgspec.json.format(msgspec.json.encode(log), indent=2) + b"\n"
+    return spelled(msgspec.json.encode(log))
 
 
 def _rule(rule: Rule) -> dict[str, Any]:

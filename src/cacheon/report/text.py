@@ -100,6 +100,9 @@ def headline(outcome: VariantOutcome) -> str:
     if outcome.rehearsal:
         parts.append(f"rehearsal={outcome.rehearsal}")
     parts.append(f"coverage={len(examined)}/{len(applicable)}")
+    replayed = [row for row in examined if row.replayed[0]]
+    if outcome.rehearsal == "passed" and len(replayed) < len(examined):
+        parts.append(f"rehearsed={len(replayed)}/{len(examined)}")
     parts.append(f"n/a={len(outcome.rows) - len(applicable)}")
     if outcome.domain == "partial":
         parts.append("domain=partial")

@@ -1,14 +1,14 @@
 """Bundles on their way in: read, checked, copied, and their rows chosen. All of it paper."""
 
-import os
+import contextlib
 import secrets
-import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from cacheon.bundle import Bundle, Variant, open_bundle, take_snapshot
+from cacheon.engine.removing import remove
 from cacheon.records.errors import CacheonError
 from cacheon.records.strict import Record
 from cacheon.scan.bundles import scan_bundle
@@ -20,11 +20,11 @@ from cacheon.workflows.selection import select
 
 class Opened(Record):
     """A usable bundle: the rows to examine, a line for each other, and what its source says
-    before it is loaded. `snapshot`: where its private copy comes to lie."""
+    before it is loaded. `snapshots`: the directory in which its private copy comes to lie."""
 
     path: Path
     bundle: Bundle
-    snapshot: Path
+    snapshots: Path
     chosen: tuple[Variant, ...]
     not_selected: tuple[str, ...]
     scanned: tuple[ScanFinding, ...] = ()
@@ -55,18 +55,29 @@ def opened(paths: Sequence[Path], options: Options) -> Iterator[Opening]:
     bundles = Opening(Path(tempfile.gettempdir()) / name)
     try:
         bundles.directory.mkdir(mode=0o700)
-        for number, path in enumerate(paths):
-            bundles.append(_open(path, bundles.directory / str(number), options))
+        for path in paths:
+            bundles.append(_open(path, bundles.directory, options))
         yield bundles
     finally:
-        _remove(bundles.directory)
+        remove(bundles.directory)
 
 
 def copied(candidate: Opened) -> Path:
     """The private copy of exactly the digested bytes, made now: just before it is examined,
     when no other candidate of the command runs that could have changed it. Raises InputError
-    where the bundle is not what it was when it was opened."""
-    return take_snapshot(candidate.bundle, candidate.snapshot)
+    where the bundle is not what it was when it was opened, InfrastructureError where there is
+    no place for it.
+
+    A candidate before it could write to the directory: it gets a name that nobody knew, and what
+    keeps the directory from being one goes."""
+    top = candidate.snapshots
+    # What cannot be put right is met as the copy is made.
+    with contextlib.suppress(OSError):
+        if top.is_symlink() or not top.is_dir():
+            remove(top)
+        top.mkdir(mode=0o700, exist_ok=True)
+        top.chmod(0o700)
+    return take_snapshot(candidate.bundle, top / secrets.token_hex(8))
 
 
 def _open(path: Path, directory: Path, options: Options) -> Opened | Unusable:
@@ -80,15 +91,8 @@ def _open(path: Path, directory: Path, options: Options) -> Opened | Unusable:
     return Opened(
         path=path,
         bundle=bundle,
-        snapshot=directory,
+        snapshots=directory,
         chosen=tuple(chosen),
         not_selected=tuple(left),
         scanned=scanned,
     )
-
-
-def _remove(directory: Path) -> None:
-    """A candidate may have changed the modes of what it found in its snapshot."""
-    for parent, _, _ in os.walk(directory):
-        os.chmod(parent, 0o700)
-    shutil.rmtree(directory, ignore_errors=True)

@@ -1,7 +1,9 @@
 """The harness over each backend: commands in, replies out, and who is blamed."""
 
+import py_compile
 import sys
 from collections.abc import Callable
+from importlib.util import cache_from_source
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,9 @@ from cacheon.engine.worker.backends.port import Backend
 from cacheon.engine.worker.harness import Harness
 
 GOOD = "import torch\ndef entry(x, out):\n    torch.add(torch.mul(x, 2.0), 1.0, out=out)\n"
+
+
+UNCHECKED = py_compile.PycInvalidationMode.UNCHECKED_HASH
 
 
 class Through:
@@ -156,6 +161,17 @@ def test_a_source_that_does_not_load(arranged: Arranged, source: str, kind: str,
     assert (reply.where.file, reply.where.line) == ("kernel_0.py", line)
     assert not reply.sticky
     assert not reply.ours
+
+
+def test_bytecode_beside_a_source_is_not_loaded(arranged: Arranged, tmp_path: Path) -> None:
+    """Another process may have laid it there, and nobody looks at it."""
+    source, other = arranged.root / "kernel_0.py", tmp_path / "other.py"
+    other.write_text("1 / 0\n")
+    laid = Path(cache_from_source(str(source)))
+    py_compile.compile(str(other), str(laid), invalidation_mode=UNCHECKED, doraise=True)
+    (arranged.root / "kernel_0.py").write_text("def entry(x, out):\n    pass\n")
+    candidate = Candidate(root=str(arranged.root), source="kernel_0.py", entry="entry", prepare="")
+    assert arranged.say(Load(candidate=candidate, caches=str(tmp_path / "caches"))) == Done()
 
 
 def test_an_entry_that_is_not_there(arranged: Arranged) -> None:

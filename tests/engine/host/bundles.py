@@ -46,6 +46,15 @@ def once(name="mark"):
     mark.write_text("")
     return True
 
+def dig(top, name, depth):
+    '''A chain of directories, as long as no path may be.'''
+    back = os.open(".", os.O_RDONLY)
+    os.chdir(top)
+    for _ in range(depth):
+        os.mkdir(name)
+        os.chdir(name)
+    os.fchdir(back)
+
 def stray():
     '''A process that leaves the session and lives on; its number stands in `stray`.'''
     child = subprocess.Popen(["sleep", "1000"], start_new_session=True)

@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shutil
 import signal
 import threading
 import time
@@ -261,6 +262,8 @@ def test_limits_of_the_host_are_seen_and_set_back(examination: Examination, tmp_
         "Path(__file__).with_name('more.py').write_text('')",
         "Path(__file__).chmod(0o777)",
         "Path(__file__).unlink()",
+        "dig(Path(__file__).parent, 'd' * 200, 30)",
+        "dig(Path(__file__).parent, 'd' * 200, 30)\nstrike(kin())",
     ],
 )
 def test_a_snapshot_that_is_changed_condemns(
@@ -271,12 +274,42 @@ def test_a_snapshot_that_is_changed_condemns(
     assert row.findings[0].message == "the snapshot was changed"
 
 
+@pytest.mark.parametrize("then", ["", "room.touch()", "room.symlink_to('/')", "room.mkdir(0)"])
 def test_a_directory_that_an_earlier_candidate_removed_is_made_anew(
-    examination: Examination, tmp_path: Path
+    examination: Examination, tmp_path: Path, then: str
 ) -> None:
-    top = "import shutil\nshutil.rmtree(Path(os.environ['TRITON_CACHE_DIR']).parents[1], True)\n"
+    top = (
+        "import shutil\nroom = Path(os.environ['TRITON_CACHE_DIR']).parents[1]\n"
+        f"if once():\n    shutil.rmtree(room, True)\n    {then or 'pass'}\n"
+    )
     assert passes(examination.examine(request(tmp_path / "a", top=top)))
     assert passes(examination.examine(request(tmp_path / "b")))
+
+
+@pytest.mark.parametrize("then", ["strike(kin())", "raise ValueError"])
+def test_a_control_that_is_changed_condemns(
+    examination: Examination, tmp_path: Path, then: str
+) -> None:
+    """It would have failed, or been lost, beside a candidate that does."""
+    top = f"(beside('control') / 'kernels' / 'silu_and_mul.py').write_text('raise')\n{then}\n"
+    asked = request(tmp_path / "bad", top=top, graph=False)
+    assert asked.control is not None
+    copy = shutil.copytree(asked.control.root, tmp_path / "bad.control")
+    control = msgspec.structs.replace(asked.control, root=str(copy))
+    outcome = examination.examine(msgspec.structs.replace(asked, control=control))
+    row = only(outcome)
+    assert (outcome.word, row.status, row.findings[0].rule) == ("FAIL", "fail", "CG905")
+    assert row.findings[0].message == "the control was changed"
+    assert passes(examination.examine(request(tmp_path / "good")))
+
+
+@pytest.mark.parametrize(("name", "depth"), [("'d'", 3000), ("'d' * 200", 30)])
+def test_no_depth_of_its_caches_is_too_much(
+    examination: Examination, tmp_path: Path, name: str, depth: int
+) -> None:
+    """The host removes them, and once ran out of stack there."""
+    top = f"if once():\n    dig(Path(os.environ['TRITON_CACHE_DIR']).parent, {name}, {depth})\n"
+    assert passes(examination.examine(request(tmp_path / "a", top=top)))
 
 
 def test_a_grader_that_dies_with_no_candidate_near_is_nobodys_fault(
@@ -350,6 +383,18 @@ def test_a_worker_that_is_lost_fails_its_case(
     top, rule, stage = WORKERS[way]
     row = only(examination.examine(request(tmp_path / "a", top=top, graph=False)))
     assert (row.status, row.findings[0].rule, row.stage) == ("fail", rule, stage)
+
+
+def test_a_step_of_the_harness_that_is_refused_fails_its_case(
+    examination: Examination, tmp_path: Path
+) -> None:
+    """The grader once fell over it, and with it fell what it had found until then."""
+    top = "import gc\ndef refuse(*_):\n    raise ValueError('not now')\ngc.collect = refuse\n"
+    outcome = examination.examine(request(tmp_path / "a", top=top))
+    row = only(outcome)
+    assert (row.status, row.failure, row.stage) == ("fail", "replay", "perturb")
+    assert row.findings[0].message == "ValueError: not now"
+    assert not any("lost" in note for note in (*outcome.notes, *row.notes))
 
 
 # --- inline --------------------------------------------------------------------------------------

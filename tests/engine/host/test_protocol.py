@@ -153,6 +153,11 @@ GARBAGE: dict[str, bytes] = {
     "too many kinds": msgspec.msgpack.encode(
         {"reply": "done", "kinds": {str(n): n for n in range(33)}}
     ),
+    "a kind that no record may hold": msgspec.msgpack.encode(
+        {"reply": "done", "kinds": {"kernel\x1b[2J": 1}}
+    ),
+    "a kind that no key may be": msgspec.msgpack.encode({"reply": "done", "kinds": {"né": 1}}),
+    "a kind with an end of line": msgspec.msgpack.encode({"reply": "done", "kinds": {"host\n": 1}}),
     "a long handle": msgspec.msgpack.encode({"reply": "done", "handle": b"x" * 65}),
     "long words": msgspec.msgpack.encode({"reply": "raised", "kind": "E", "message": "m" * 2001}),
     "a rule of its own": msgspec.msgpack.encode(
@@ -206,7 +211,7 @@ def test_the_longest_length_that_can_be_said(ends: tuple[socket.socket, ProcessP
 def test_the_longest_honest_reply_fits() -> None:
     text, short = "\U0001f600" * 2000, "\U0001f600" * 300
     where = Where(file=short, line=10_000_000, function=short, source=short)
-    kinds = {short[:-2] + f"{n:02}": 1 << 40 for n in range(32)}
+    kinds = {"k" * 38 + f"{n:02}": 1 << 40 for n in range(32)}
     done = Done(handle=b"h" * 64, nodes=(1 << 40,) * 8, kinds=kinds, suspicious=(short,) * 16)
     warmed = Done(waits=(where,) * 4)
     for reply in (Raised(kind=short, message=text, where=where), done, warmed):

@@ -53,6 +53,16 @@ def mean(parts: torch.Tensor) -> torch.Tensor:
     return parts.float().mean(0)
 
 
+def clipped(parts: torch.Tensor) -> torch.Tensor:
+    return exact(parts).clamp(-8.0, 8.0)
+
+
+def eight_bits(parts: torch.Tensor) -> torch.Tensor:
+    """One scale for all values of all ranks."""
+    scale = parts.float().abs().amax() / 127
+    return torch.round(parts.float() / scale).sum(0) * scale
+
+
 def largest(parts: torch.Tensor) -> torch.Tensor:
     return parts.float().amax(0)
 

@@ -27,6 +27,8 @@ from .rank_implementations import (
     Outputs,
     all_reduce,
     ar_norm,
+    clipped,
+    eight_bits,
     experts,
     experts_rounded,
     finalize,
@@ -74,6 +76,10 @@ SUMS = {
     "largest": largest,
 }
 WRONG: dict[str, dict[str, Implementation]] = {
+    "collective.all_reduce": {
+        "clipped": lambda i, c: all_reduce(i, c, clipped),
+        "eight_bits": lambda i, c: all_reduce(i, c, eight_bits),
+    },
     "collective.ar_residual_rmsnorm": {
         "no_eps": lambda i, c: ar_norm(i, c, eps=0.0),
         "no_residual": lambda i, c: ar_norm(i, c, residual=False),

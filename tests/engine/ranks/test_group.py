@@ -34,6 +34,7 @@ from cacheon.engine.protocol import (
     Where,
 )
 from cacheon.engine.request import Budget, DeviceFacts
+from cacheon.engine.seeds import another, skew_of
 from cacheon.records.errors import InfrastructureError
 from cacheon.workflows.options import Options
 from cacheon.workflows.selection import request_for
@@ -136,6 +137,17 @@ def test_every_rank_answers(opened: Opening) -> None:
     ]
     assert [(each.rank, each.world) for each in joined] == [(0, 2), (1, 2)]
     assert len({each.meeting for each in joined}) == 1
+    assert {each.skew for each in joined} == {skew_of(5)}
+
+
+def test_what_ranks_are_told_does_not_give_the_seed_away() -> None:
+    """A candidate reads all that its worker was told; with the seed it draws what comes."""
+    skews = {skew_of(seed) for seed in range(1 << 12)}
+    assert len(skews) > 1 << 11
+    assert all(0 <= skew < 1 << 16 for skew in skews)
+    assert all(skew_of(seed << 16) != skew_of(seed) != seed for seed in range(2, 20))
+    assert len({another(seed) for seed in range(1 << 12)}) == 1 << 12
+    assert all(0 <= another(seed) < 1 << 48 for seed in range(1 << 12))
 
 
 def test_ranks_that_refuse_alike_are_in_step(opened: Opening) -> None:

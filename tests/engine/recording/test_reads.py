@@ -15,6 +15,15 @@ READS = {
     "save": lambda x: torch.save(x, io.BytesIO()),
     "element of the storage": lambda x: x.untyped_storage()[0],
     "list of the storage": lambda x: x.untyped_storage().tolist(),
+    "file of the storage": lambda x: x.untyped_storage()._write_file(io.BytesIO(), False, False, 4),
+    "end of a range": lambda x: torch.linspace(0, x[0], 4),
+    "beginning of a range": lambda x: torch.logspace(x[0], 1, 4),
+    "ends of a histogram": lambda x: torch.histc(x),
+}
+
+SIZES = {
+    "sparse": lambda x: x.to_sparse(),
+    "compressed": lambda x: x.view(2, 2).to_sparse_csr(),
 }
 
 HOST_COPIES = {
@@ -28,6 +37,9 @@ HOST_COPIES = {
 }
 
 CLEAN = {
+    "range of numbers": lambda x: x.mul_(torch.linspace(0, 1, 4)),
+    "histogram of a range": lambda x: torch.histc(x, 4, 0, 1),
+    "histogram up to a number": lambda x: torch.histc(x, max=2),
     "a dtype": lambda x: x.type(torch.float16),
     "empty_like": lambda x: torch.empty_like(x, device=x.device).copy_(x),
     "zeros_like": lambda x: torch.zeros_like(x).add_(x),
@@ -40,6 +52,13 @@ def test_a_read_is_refused(name):
     with pytest.raises(Violation) as caught:
         Recording([]).record(READS[name], torch.ones(4))
     assert caught.value.rule == "CG101", caught.value.message
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_a_size_that_values_decide_is_refused(name):
+    with pytest.raises(Violation) as caught:
+        Recording([]).record(SIZES[name], torch.ones(4))
+    assert caught.value.rule == "CG103", caught.value.message
 
 
 @pytest.mark.parametrize("name", HOST_COPIES)

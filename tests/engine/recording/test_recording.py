@@ -30,6 +30,22 @@ def _silu(x, out):
     out.copy_(F.silu(x[..., :half].float()) * x[..., half:])
 
 
+def test_conjugates_and_negatives_that_torch_puts_off_are_recorded():
+    def entry(x, out):
+        pairs = torch.view_as_complex(x.view(4, 4, 2))
+        out[:, :4] = (pairs * pairs.conj()).real
+        out[:, 4:] = pairs.conj().imag
+
+    x, out = torch.randn(4, 8), torch.empty(4, 8)
+    recording = Recording([x, out])
+    recording.record(entry, x, out)
+    x.normal_()
+    recording.replay()
+    wanted = torch.empty(4, 8)
+    entry(x, wanted)
+    assert torch.equal(out, wanted)
+
+
 def test_a_freed_workspace_is_a_stale_pointer():
     kept = [torch.empty(4, 8)]
     x, out = torch.randn(4, 8), torch.empty(4, 8)

@@ -53,7 +53,7 @@ class Course:
         if self.graph:
             walk.lie_idle()
             Rounds(walk).run()
-            walk.session.ask(Disturb(step="release"), "perturb", max(walk.first(), 0))
+            walk.disturb(Disturb(step="release"))
             bursts.run()
         bursts.growth()
         if self.graph:

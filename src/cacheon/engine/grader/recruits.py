@@ -24,6 +24,7 @@ from cacheon.engine.protocol import (
     TooSlow,
     Where,
 )
+from cacheon.engine.seeds import skew_of
 from cacheon.records.errors import InfrastructureError
 
 _COMES_UP = 60.0
@@ -127,8 +128,9 @@ class Recruits:
             return
         # A new place for each group: what an earlier one left there would be believed.
         meeting = str(Path(self.directory) / f"meeting-{secrets.token_hex(8)}")
+        skew = skew_of(self.seed)
         for rank, recruit in enumerate(self._called):
-            recruit.meet(JoinGroup(rank=rank, world=self.ranks, meeting=meeting, skew=self.seed))
+            recruit.meet(JoinGroup(rank=rank, world=self.ranks, meeting=meeting, skew=skew))
 
     def take(self) -> list[Recruit]:
         """A whole group, ready. Raises InfrastructureError."""

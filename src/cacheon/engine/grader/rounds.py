@@ -123,7 +123,7 @@ class Rounds:
         """Everything that serving does between two replays of a graph: collect garbage,
         empty the allocator's cache, call eagerly a larger case through the candidate's own
         caches, destroy a sibling graph, refill freed memory with a canary."""
-        walk, ask = self.walk, self.walk.session.ask
+        walk = self.walk
         walk.perturbed = True
         steps: tuple[tuple[Callable[[int], None], Disturb], ...] = (
             (self._sibling, Disturb(step="collect")),
@@ -135,8 +135,8 @@ class Rounds:
             if case < 0:
                 return
             walk.alone(case, step)
-            ask(after, "perturb", case)
-        ask(Disturb(step="refill"), "perturb", max(walk.first(), 0))
+            walk.disturb(after)
+        walk.disturb(Disturb(step="refill"))
         walk.probes.add("perturb")
 
     def _sibling(self, case: int) -> None:

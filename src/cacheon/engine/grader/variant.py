@@ -20,6 +20,7 @@ from cacheon.engine.grader.walk import Walk, note_refusal
 from cacheon.engine.outcome import ORDERS, Finding, OrderName, Stage, VariantOutcome
 from cacheon.engine.protocol import Ended
 from cacheon.engine.request import Candidate, Progress, RunSettings, VariantRequest
+from cacheon.engine.seeds import another
 from cacheon.engine.verdict import verdict_of
 from cacheon.records.errors import InfrastructureError
 
@@ -242,6 +243,7 @@ class Examiner:
             return False
         if not self.deaths_confirmed:
             left = self._company(left)
+            self._draw_afresh()
             again = self._walk(left, order)
             if again.lost is None:
                 for i in suspects:
@@ -253,6 +255,11 @@ class Examiner:
             suspects = list(left) if lost.case < 0 else [left[lost.case]]
         self._blame(suspects, order, lost, ended)
         return False
+
+    def _draw_afresh(self) -> None:
+        """Whoever dies once must not know what the next walk will ask."""
+        self.settings = msgspec.structs.replace(self.settings, seed=another(self.settings.seed))
+        self.truth = Truth(self.request.slot, self.settings.seed, self.truth.device)
 
     def _blame(self, suspects: Sequence[int], order: OrderName, lost: Lost, ended: Ended) -> None:
         trouble = self._control(suspects[0], order)

@@ -21,6 +21,7 @@ from cacheon.engine.grader.session import Refused
 from cacheon.engine.grader.stale import stale
 from cacheon.engine.grader.truth import Truth, Values, of_rank
 from cacheon.engine.outcome import Finding, OrderName, Stage
+from cacheon.engine.protocol import Disturb
 from cacheon.engine.request import Candidate, RunSettings
 
 _SLOW_REPLAYS = 4
@@ -126,6 +127,15 @@ class Walk:
             self.refused(case, refusal)
         except CaseFailed as failure:
             self.pages[case].findings.append(failure.finding)
+
+    def disturb(self, command: Disturb) -> None:
+        """Have the harness take a step of its own. Where it refuses, the candidate has meddled
+        with it, and the case that is next pays."""
+
+        def take(case: int) -> None:
+            self.session.ask(command, "perturb", case)
+
+        self.alone(max(self.first(), 0), take)
 
     def refused(self, case: int, refusal: Refused) -> None:
         """Note an exception that the candidate met."""

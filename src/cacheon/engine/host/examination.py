@@ -4,7 +4,6 @@ On a GPU the two orders of a course are walked side by side, each by a grader of
 elsewhere one grader walks both.
 """
 
-import shutil
 import tempfile
 import time
 from collections.abc import Callable
@@ -48,7 +47,9 @@ from cacheon.engine.protocol import (
     TooSlow,
     WantQuiet,
 )
+from cacheon.engine.removing import remove
 from cacheon.engine.request import DeviceFacts, Progress, RunSettings, VariantRequest
+from cacheon.engine.seeds import another
 from cacheon.records.errors import DeviceMissing, InfrastructureError
 
 
@@ -129,7 +130,8 @@ class Examination(Staff):
     def examine(self, request: VariantRequest, *, last: bool = False) -> VariantOutcome:
         """Examine one variant. `last`: none follows, and nothing is made ready for it.
         Raises InfrastructureError where a grader is lost and nobody can be blamed."""
-        self._guard = Guard(Path(request.candidate.root))
+        control = None if request.control is None else Path(request.control.root)
+        self._guard = Guard(Path(request.candidate.root), control)
         try:
             return self._settled(request, last)
         except Tampered as tampered:
@@ -149,7 +151,7 @@ class Examination(Staff):
             # Side by side one order's candidate can disturb the other order's workers, and
             # two orders need twice the memory.
             try:
-                outcome = self._once(request, last, in_turn=True)
+                outcome = self._once(request, last, in_turn=True, again=True)
             except Tampered:
                 raise
             except Fallen as fallen:
@@ -172,7 +174,7 @@ class Examination(Staff):
             return _given_up(first, f"{first.message}; the control fails too")
         self._renew()
         try:
-            outcome = self._once(request, last)
+            outcome = self._once(request, last, again=True)
         except Tampered:
             raise
         except Fallen as fallen:
@@ -182,16 +184,16 @@ class Examination(Staff):
         return _noted(outcome, f"{first.message}, once and not again")
 
     def _once(
-        self, request: VariantRequest, last: bool, *, in_turn: bool = False
+        self, request: VariantRequest, last: bool, *, in_turn: bool = False, again: bool = False
     ) -> VariantOutcome:
-        """One walk of all that was asked for. Raises Fallen where that decides nothing;
-        there is a fresh fork server then."""
+        """One walk of all that was asked for; `again`: on other values. Raises Fallen where
+        that decides nothing; there is a fresh fork server then."""
         memory_kills = killed_for_memory()
-        caches, seed = "", self.settings.seed
+        caches, seed = "", another(self.settings.seed) if again else self.settings.seed
         self._handed_out = False
         try:
-            if not Path(self._directory).is_dir():
-                # An earlier candidate removed it.
+            if not self._has_room():
+                # An earlier candidate removed it, or closed it.
                 self._shut()
             self.facts()
             # Two groups that spin on the same GPUs would take turns, a time slice each.
@@ -217,7 +219,7 @@ class Examination(Staff):
         finally:
             self._end_workers()
             if caches:
-                shutil.rmtree(caches, ignore_errors=True)
+                remove(caches)
 
     def _must_be_untouched(self) -> None:
         """Raises Tampered where the candidate changed what it must leave alone."""
@@ -316,6 +318,8 @@ class Examination(Staff):
                 self._must_be_untouched()
             except Tampered as tampered:
                 error = tampered
+            except OSError as trouble:
+                error = trouble
         end, server = self._end_of(error)
         self._renew()
         if isinstance(error, Tampered):

@@ -1,6 +1,8 @@
-"""What a candidate must leave as it is: its snapshot, and the limits of this process."""
+"""What a candidate must leave as it is: its snapshot, the control that it is held against, and
+the limits of this process."""
 
 import contextlib
+import errno
 import hashlib
 import os
 import resource
@@ -10,18 +12,25 @@ from pathlib import Path
 from cacheon.bundle.tree import MOST_BYTES, MOST_FILES
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_OF_A_TREE = frozenset(
+    getattr(errno, name)
+    for name in ("ENOENT", "ENOTDIR", "EACCES", "EPERM", "ENAMETOOLONG", "ELOOP", "ENXIO")
+)
+"""What whoever made a tree can make of a name in it."""
 _KINDS = tuple(getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_"))
+
+_BYTECODE = "__pycache__"
 
 Limits = dict[int, tuple[int, int]]
 
 
 class Guard:
-    """Takes note of both, and says later what was changed."""
+    """Takes note of them, and says later what was changed."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, root: Path, control: Path | None = None) -> None:
         self._limits = limits()
-        self._files = fingerprint(root)
+        self.root, self.control = root, control
+        self._snapshot, self._control = fingerprint(root), self._of_the_control()
 
     def changed(self) -> str:
         """What is not as it was; empty where everything is. Limits of this process are
@@ -32,9 +41,20 @@ class Guard:
                 with contextlib.suppress(OSError, ValueError):
                     resource.setrlimit(kind, pair)
             return "the limits of the host's process were changed"
-        if fingerprint(self.root) != self._files:
+        if fingerprint(self.root) != self._snapshot:
             return "the snapshot was changed"
+        if self._of_the_control() != self._control:
+            return "the control was changed"
         return ""
+
+    def _of_the_control(self) -> frozenset[tuple[str, int, str]]:
+        """It is shipped with the package: an installer may compile it at any time, and the
+        harness loads nothing of that."""
+        if self.control is None:
+            return frozenset()
+        return frozenset(
+            each for each in fingerprint(self.control) if _BYTECODE not in each[0].split(os.sep)
+        )
 
 
 def limits() -> Limits:
@@ -45,7 +65,7 @@ def limits() -> Limits:
 def fingerprint(root: Path) -> frozenset[tuple[str, int, str]]:
     """Everything below a directory, itself included: path, mode, SHA-256 of what a file
     holds or a word where it is not read. No link is followed; past the bounds of a bundle
-    nothing more is looked at."""
+    nothing more is looked at. Raises OSError where this process cannot go on."""
     seen: set[tuple[str, int, str]] = set()
     waiting, left = [""], MOST_BYTES
     while waiting and len(seen) <= MOST_FILES:
@@ -63,7 +83,10 @@ def fingerprint(root: Path) -> frozenset[tuple[str, int, str]]:
                 seen.add((name, mode, said))
             else:
                 seen.add((name, mode, "special"))
-        except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
+        except OSError as error:
+            if error.errno not in _OF_A_TREE:
+                raise
+            # A path may be longer than any call takes.
             seen.add((name, 0, type(error).__name__))
     return frozenset(seen)
 

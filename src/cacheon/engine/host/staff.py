@@ -1,8 +1,8 @@
 """The processes of an examination: the fork server, the graders, the workers started ahead."""
 
 import contextlib
+import os
 import select
-import shutil
 import tempfile
 
 from cacheon.engine import processes
@@ -13,6 +13,7 @@ from cacheon.engine.host.signals import put_off
 from cacheon.engine.host.supervisor import Child, Supervisor
 from cacheon.engine.outcome import ORDERS
 from cacheon.engine.protocol import Closed, Facts, Finish
+from cacheon.engine.removing import remove
 from cacheon.engine.request import RunSettings
 from cacheon.records.errors import DeviceMissing, InfrastructureError
 
@@ -41,6 +42,11 @@ class Staff:
                 self.settings.device, self._directory, *self.settings.scratch
             )
 
+    def _has_room(self) -> bool:
+        """Whether its own directory is there, and something can be made in it."""
+        there = os.path.isdir(self._directory) and not os.path.islink(self._directory)
+        return there and os.access(self._directory, os.W_OK | os.X_OK)
+
     def _shut(self) -> None:
         """End the zygote with everybody that it forked. Nothing cuts this short."""
         with put_off():
@@ -56,7 +62,7 @@ class Staff:
                 supervisor.close()
         finally:
             if self._directory:
-                shutil.rmtree(self._directory, ignore_errors=True)
+                remove(self._directory)
             self._directory = ""
 
     def _renew(self) -> None:

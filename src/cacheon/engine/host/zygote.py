@@ -14,7 +14,6 @@ import gc
 import importlib.util
 import os
 import selectors
-import shutil
 import signal
 import socket
 import sys
@@ -25,6 +24,7 @@ from cacheon.engine import processes
 from cacheon.engine.host import signals
 from cacheon.engine.host.orders import AnyAnswer, AnyOrder, Fork, Forked, Leave, Ready, Swept
 from cacheon.engine.protocol import TRUSTED_FRAME, Closed, Wire
+from cacheon.engine.removing import remove
 
 _TICK = 0.1
 """Seconds after which an idle server looks for orphans that have ended."""
@@ -275,7 +275,7 @@ def main(arguments: list[str]) -> int:
     if is_left_alone:
         for directory in filter(None, directories):
             # A host that was killed removes nothing.
-            shutil.rmtree(directory, ignore_errors=True)
+            remove(directory)
     return 0
 
 

@@ -7,8 +7,9 @@ it so; what counts is what stands in the slab.
 import importlib.util
 import os
 import sys
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -258,6 +259,13 @@ def keep_compilers_private(caches: Path) -> None:
         os.environ[variable] = str(caches / name)
 
 
+class _Source(SourceFileLoader):
+    """Runs what the file says, and no bytecode that somebody has laid beside it."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
 def import_source(root: Path, source: str) -> ModuleType:
     """Run a source file of the snapshot as a module of its own name."""
     for directory in (str(root), str((root / source).parent)):
@@ -265,7 +273,8 @@ def import_source(root: Path, source: str) -> ModuleType:
         if directory not in sys.path:
             sys.path.append(directory)
     name = f"cacheon_candidate_{Path(source).stem}"
-    spec = importlib.util.spec_from_file_location(name, root / source)
+    file = root / source
+    spec = importlib.util.spec_from_file_location(name, file, loader=_Source(name, str(file)))
     if spec is None or spec.loader is None:
         raise ImportError(f"{source} is no Python source")
     module = importlib.util.module_from_spec(spec)

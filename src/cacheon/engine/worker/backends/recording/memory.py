@@ -50,13 +50,35 @@ class Outer:
 
 
 class View(NamedTuple):
-    """Where in a storage a tensor lies."""
+    """Where in a storage a tensor lies, and whether it shows what lies there conjugated or
+    negated: torch puts both off until somebody reads."""
 
     key: int
     dtype: torch.dtype
     offset: int
     size: torch.Size
     stride: tuple[int, ...]
+    conjugated: bool
+    negated: bool
+
+    @classmethod
+    def of(cls, key: int, tensor: torch.Tensor) -> "View":
+        return cls(
+            key,
+            tensor.dtype,
+            int(tensor.storage_offset()),
+            tensor.size(),
+            tensor.stride(),
+            tensor.is_conj(),
+            tensor.is_neg(),
+        )
+
+    def over(self, storage: torch.UntypedStorage) -> torch.Tensor:
+        """The tensor once more."""
+        tensor = torch.empty(0, dtype=self.dtype).set_(storage, self.offset, self.size, self.stride)
+        if self.conjugated:
+            tensor = torch._conj(tensor)
+        return torch._neg_view(tensor) if self.negated else tensor
 
 
 class Memory:

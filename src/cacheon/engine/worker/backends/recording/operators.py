@@ -15,6 +15,9 @@ READS = frozenset({"_local_scalar_dense", "equal", "is_nonzero", "item", "_linal
 HIDDEN_READS = frozenset({"masked_fill", "masked_fill_", "index_fill", "index_fill_"})
 """Their CUDA form reads a value that is given as a tensor."""
 
+ENDS = frozenset({"linspace", "logspace"})
+"""They read the ends of their range, which only as tensors can be a device's."""
+
 CHECKED = frozenset({"_linalg_eigh", "linalg_eig", "_linalg_eigvals"})
 """Their CUDA form waits to learn whether all went well."""
 
@@ -33,6 +36,12 @@ SHAPES = frozenset(
         "_unique",
         "_unique2",
         "bincount",
+        "_to_sparse",
+        "_to_sparse_csr",
+        "_to_sparse_csc",
+        "_to_sparse_bsr",
+        "_to_sparse_bsc",
+        "_coalesce",
     }
 )
 """Operators that wait for the device because a value there decides something here."""
@@ -134,6 +143,16 @@ def check_shape(
         for index in arguments[1]:
             if _is_mask(index):
                 raise Violation("CG103", "indexing with a boolean mask has a data-dependent shape")
+
+
+def reads_a_range(name: str, arguments: Sequence[Any], keywords: dict[str, Any]) -> bool:
+    """Whether an operator reads on the host from where to where it is to go."""
+    if name != "histc":
+        return name in ENDS
+    # Where both ends are alike, as they are unless they are given, they are looked for.
+    low = arguments[2] if len(arguments) > 2 else keywords.get("min", 0)
+    high = arguments[3] if len(arguments) > 3 else keywords.get("max", 0)
+    return bool(low == high)
 
 
 def check_mask_write(name: str, arguments: Sequence[Any], host_value: bool) -> None:

@@ -128,6 +128,7 @@ class Recorder(TorchDispatchMode):
             host_value = len(args) > 2 and not self._any_live(args[2])
             operators.check_mask_write(name, args, host_value)
             hidden = name in operators.HIDDEN_READS and self._any_live(args[-1])
+            hidden |= operators.reads_a_range(name, args, keywords)
             if hidden or name in operators.CHECKED:
                 raise self._read(name)
             if name in operators.COPIED:

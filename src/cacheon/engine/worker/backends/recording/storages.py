@@ -16,6 +16,7 @@ _READS: tuple[tuple[Any, str, str], ...] = (
     (torch.UntypedStorage, "__iter__", "a walk over its storage"),
     (torch.UntypedStorage, "__copy__", "a copy of its storage"),
     (torch.UntypedStorage, "tolist", "a list of its storage"),
+    (torch.UntypedStorage, "_write_file", "a file of its storage"),
 )
 
 

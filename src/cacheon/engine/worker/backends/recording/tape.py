@@ -34,10 +34,7 @@ class Tape:
         """Let `container[key]` hold the tensor whenever the steps run."""
         storage = self.memory.notice(tensor)
         if storage in self.memory.outer:
-            view = View(
-                storage, tensor.dtype, int(tensor.storage_offset()), tensor.size(), tensor.stride()
-            )
-            self._places.setdefault(view, []).append((container, key))
+            self._places.setdefault(View.of(storage, tensor), []).append((container, key))
             container[key] = None
         else:
             # A tensor object of our own: the candidate may give its own another shape.
@@ -98,9 +95,7 @@ class Tape:
         with torch.inference_mode():
             try:
                 for view, places in self._places.items():
-                    tensor = torch.empty(0, dtype=view.dtype).set_(
-                        storages[view.key], view.offset, view.size, view.stride
-                    )
+                    tensor = view.over(storages[view.key])
                     for container, key in places:
                         container[key] = tensor
                 for step in self.steps:
