@@ -221,3 +221,17 @@ def test_a_closed_stream_is_nobodys_file(closed: int, code: int, said: str) -> N
     command = f'exec "$0" -m cacheon.cli slots {closed}>&-'
     ended = subprocess.run(["sh", "-c", command, sys.executable], capture_output=True, text=True)
     assert (ended.returncode, ended.stderr) == (code, said)
+
+
+def test_a_bare_command_shows_its_verbs_line_by_line(capsys: Captured) -> None:
+    assert run([]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("Usage: cacheon ")
+    assert "\n  verify " in err
+
+
+def test_init_says_a_command_that_can_be_pasted(tmp_path: Path, capsys: Captured) -> None:
+    where = tmp_path / "my bundle"
+    assert run(["init", "norm.rmsnorm", str(where)]) == 0
+    assert f"`cacheon verify '{where}'`" in capsys.readouterr().out

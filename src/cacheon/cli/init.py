@@ -1,5 +1,6 @@
 """`cacheon init SLOT DIR`"""
 
+import shlex
 from pathlib import Path
 
 import click
@@ -35,6 +36,7 @@ def command(slot: str, directory: Path, template: str) -> int:
     bundle = init(slot, directory, template)
     shown = one_line(str(directory))
     row = bundle.variants[0]
-    next_step = f"edit {shown}/{row.source}, then run `cacheon verify {shown}`"
+    # Quoted, so that the command can be pasted whatever the directory is called.
+    next_step = f"edit {shown}/{row.source}, then run `cacheon verify {shlex.quote(shown)}`"
     write_lines([[("", f"wrote {shown}: {next_step}")]])
     return 0

@@ -120,6 +120,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _say(error.message, error.exit_code, error.page)
     except (click.exceptions.Abort, KeyboardInterrupt):
         return _say("interrupted", _INTERRUPTED)
+    except click.exceptions.NoArgsIsHelpError as error:
+        # A page and no line: whoever says a bare `cacheon` wants to be told the verbs.
+        click.echo(error.format_message(), err=True)
+        return _UNUSABLE
     except click.ClickException as error:
         context = error.ctx if isinstance(error, click.UsageError) else None
         hint = f" (see `{context.command_path} --help`)" if context else ""
