@@ -130,6 +130,22 @@ def test_explain_shows_and_lists(capsys: Captured) -> None:
     assert json.loads(capsys.readouterr().out)["id"] == "CG203"
 
 
+def test_explain_knows_the_reason_codes_of_grades(capsys: Captured) -> None:
+    assert run(["explain", "failed-replay"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("failed-replay  a case was captured") and "What to do" in shown
+    assert run(["explain", "failed-replay", "--format", "json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["schema"], said["leads"]) == ("cacheon.reason.v1", "FAIL")
+
+
+def test_slots_says_what_no_shape_can(capsys: Captured) -> None:
+    assert run(["slots", "collective.moe_finalize_ar_rmsnorm"]) == 0
+    assert "the tokens from T on are padding" in capsys.readouterr().out
+    assert run(["slots", "moe.fused_experts"]) == 0
+    assert "  prepare: w13 (E, 2I, H) gate then up" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("slot", ["activation.silu_and_mul", "moe.fused_experts"])
 def test_init_writes_a_bundle_and_never_overwrites(
     slot: str, tmp_path: Path, capsys: Captured

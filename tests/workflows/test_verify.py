@@ -2,8 +2,10 @@
 
 import os
 import shutil
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -235,6 +237,21 @@ def test_watching_shows_each_save_with_a_fresh_seed(tmp_path: Path) -> None:
     assert [run.exit_code for run in shown] == [0, 2]
     assert code == 2
     assert len(start.made) == 1 and len(set(start.made[0].seeds)) == 2
+
+
+def test_an_interruption_ends_the_watching(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the code of the last run, and no word of watchfiles' own."""
+    bundle = _copied(SILU, tmp_path / "b")
+    monkeypatch.setitem(sys.modules, "watchfiles", SimpleNamespace(watch=_interrupted))
+    shown: list[RunOutcome] = []
+    assert watch_bundles([bundle], CPU, shown.append, lambda _: None, start=Starter()) == 0
+    assert len(shown) == 2
+
+
+def _interrupted(*_: Path, raise_interrupt: bool) -> Iterator[int]:
+    yield 1
+    assert raise_interrupt, "watchfiles would say that it was interrupted"
+    raise KeyboardInterrupt
 
 
 def test_nothing_can_be_watched_where_nothing_is(tmp_path: Path) -> None:

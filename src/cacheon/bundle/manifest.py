@@ -235,7 +235,7 @@ class _Reader:
         domain = Domain()
         if capabilities is not None:
             domain = parse_domain(capabilities.values, metadata.file)
-            self._refuse_empty(row, domain)
+            self._refuse_empty(metadata, domain)
         for key in ("dtypes", "architectures"):
             for values in self._lists(key, row, metadata):
                 domain = domain.restrict(key.removesuffix("s"), Constraint(values=values))
@@ -249,7 +249,7 @@ class _Reader:
         least = metadata.whole("min_num_tokens")
         if least is not None:
             domain = domain.restrict("num_tokens", Constraint(low=least, declared_low=True))
-        self._refuse_empty(row, domain)
+        self._refuse_empty(metadata, domain)
         mode = domain.fields.get("graph_mode")
         only_graphs = mode is not None and mode.values == ("cuda_graph",)
         if only_graphs and metadata.boolean("graph_safe") is False:
@@ -261,13 +261,13 @@ class _Reader:
             )
         return domain
 
-    def _refuse_empty(self, row: Table, domain: Domain, key: str = "") -> None:
+    def _refuse_empty(self, blamed: Table, domain: Domain, key: str = "") -> None:
         if not domain.is_empty:
             return
         expected = f"a domain in which {domain.empty_field} can have some value"
         if key:
             expected = "values that the row's list and the metadata have in common"
-        raise row.fail(key or domain.empty_field, expected, "an empty one" if not key else "none")
+        raise blamed.fail(key or domain.empty_field, expected, "none" if key else "an empty one")
 
     def _cuda_sources(self, row: Table) -> tuple[str, ...]:
         declared = []

@@ -38,6 +38,12 @@ def command(name: str | None, form: str, as_json: bool) -> int:
         from cacheon.report.contracts import contract_lines
 
         write_lines(
-            contract_lines(contract.slot, contract.tolerance, contract.row_error, contract.cases)
+            contract_lines(
+                contract.slot,
+                contract.tolerance,
+                contract.row_error,
+                contract.cases,
+                contract.meaning,
+            )
         )
     return 0

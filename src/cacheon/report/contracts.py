@@ -24,10 +24,16 @@ def contract_lines(
     tolerance: Mapping[str, float],
     row_error: Mapping[str, float],
     cases: Sequence[Case],
+    meaning: Mapping[str, str],
 ) -> Iterator[Line]:
-    """Signature, tensors, scalars, what counts as right, descriptor, catalogue."""
+    """Signature, meaning, tensors, scalars, what counts as right, descriptor, catalogue."""
     yield [("bold", slot.name), ("dim", f"  {slot.kind}"), ("", f"  {slot.title}")]
     yield from _signature(slot)
+    yield [("bold", "meaning")]
+    for function, words in meaning.items():
+        for number, line in enumerate(filter(None, words.splitlines())):
+            called = "" if number or len(meaning) == 1 else f"{function}: "
+            yield [("", f"  {called}{line}")]
     yield [("bold", "tensors")]
     for tensor in slot.tensors:
         yield [("", f"  {tensor.name:<13} {_shape(tensor):<24} {_facts(tensor)}")]

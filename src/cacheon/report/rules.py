@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from cacheon.evidence.reasons import ReasonCode
 from cacheon.report.line import Line
 from cacheon.rules.model import Rule
 
@@ -27,6 +28,14 @@ def rule_lines(rule: Rule) -> Iterator[Line]:
         yield [("bold", title)]
         for line in source.splitlines():
             yield [("", f"    {line}" if line else "")]
+
+
+def reason_lines(reason: ReasonCode) -> Iterator[Line]:
+    """One reason code of a grade: what it says, to which decision it leads, what to do."""
+    yield [("bold", f"{reason.code}  {reason.title}"), ("dim", f"  ({reason.leads})")]
+    yield []
+    yield [("bold", "What to do")]
+    yield from _paragraph(reason.remedy)
 
 
 def rule_list_lines(rules: Sequence[Rule]) -> Iterator[Line]:

@@ -44,4 +44,5 @@ def rule(id: str) -> Rule:
     near = [known for known in RULES if known[:3] == written[:3]] if written[:2] == "CG" else []
     near = near or [each.id for each in RULES.values() if word and word in each.title.lower()]
     expected = f"one of {', '.join(near)}" if near else "a rule id such as CG203"
+    expected += " (`cacheon explain --list`)"
     raise InputError(place="rule", expected=expected, got=repr(id))

@@ -1,6 +1,7 @@
 """`verify --watch`: again on every save, with the zygote kept warm."""
 
-from collections.abc import Callable, Iterable, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -45,8 +46,10 @@ def watch_bundles(
     return run.exit_code
 
 
-def _saves(paths: Sequence[Path]) -> Iterable[object]:
+def _saves(paths: Sequence[Path]) -> Iterator[object]:
     # Loaded only where somebody watches.
     from watchfiles import watch
 
-    return watch(*paths, raise_interrupt=False)
+    # It would say on its own that it was interrupted: that is how one leaves.
+    with contextlib.suppress(KeyboardInterrupt):
+        yield from watch(*paths, raise_interrupt=True)

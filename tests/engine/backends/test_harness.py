@@ -234,7 +234,7 @@ RECORDER = "cacheon.engine.worker.backends.recording"
 
 
 @pytest.mark.parametrize("make", ["rehearsal"], indirect=True)
-@pytest.mark.parametrize("broken", ["tape.View", "tape.Tape._lay_into", "recorder.storage_key"])
+@pytest.mark.parametrize("broken", ["tape.View.of", "tape.Tape._lay_into", "recorder.storage_key"])
 def test_what_the_recorder_did_wrong_is_not_the_candidates(
     arranged: Arranged, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:

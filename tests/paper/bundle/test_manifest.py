@@ -202,7 +202,10 @@ def test_disjoint_variants_and_an_atomic_target(tmp_path: Path) -> None:
             HEAD + '[competition]\ntarget = "attention.sdpa"\n' + ROW,
             "competition.target: expected a row for attention.sdpa, got none",
         ),
-        (HEAD + ROW.replace("rmsnorm", "rmsnrm"), "ops[1].slot: expected one of norm.rmsnorm"),
+        (
+            HEAD + ROW.replace("rmsnorm", "rmsnrm"),
+            "ops[1].slot: expected a slot of `cacheon slots`, such as norm.rmsnorm",
+        ),
         (HEAD + ROW.replace('slot = "norm.rmsnorm"\n', ""), "ops[1].slot: expected text"),
         (HEAD + ROW.replace('entry = "f"\n', ""), "ops[1].entry: expected text, got nothing"),
         (HEAD + ROW.replace('"f"', '"a.b"'), "ops[1].entry: expected the name of a callable"),

@@ -237,8 +237,14 @@ def test_given_context_is_part_of_the_descriptor_but_the_slot_has_the_last_word(
 @pytest.mark.parametrize(
     ("name", "line"),
     [
-        ("norm.rmsnrm", "slot: expected one of norm.rmsnorm, got 'norm.rmsnrm'"),
-        ("rmsnorm", "slot: expected one of norm.rmsnorm, got 'rmsnorm'"),
+        (
+            "norm.rmsnrm",
+            "slot: expected a slot of `cacheon slots`, such as norm.rmsnorm, got 'norm.rmsnrm'",
+        ),
+        (
+            "rmsnorm",
+            "slot: expected a slot of `cacheon slots`, such as norm.rmsnorm, got 'rmsnorm'",
+        ),
         ("???", "slot: expected a slot of `cacheon slots`, got '???'"),
     ],
 )

@@ -48,7 +48,10 @@ def test_a_rule_is_found_by_its_id(written: str) -> None:
 @pytest.mark.parametrize(
     ("written", "line"),
     [
-        ("CG199", "expected one of CG101, CG102, CG103, CG104, CG105, got 'CG199'"),
+        (
+            "CG199",
+            "expected one of CG101, CG102, CG103, CG104, CG105, got 'CG199'",
+        ),
         ("host node", "expected one of CG404, got 'host node'"),
         ("zzz", "expected a rule id such as CG203, got 'zzz'"),
         ("", "expected a rule id such as CG203, got ''"),
@@ -57,4 +60,5 @@ def test_a_rule_is_found_by_its_id(written: str) -> None:
 def test_an_unknown_id_is_answered_with_near_ones(written: str, line: str) -> None:
     with pytest.raises(InputError) as caught:
         rule(written)
-    assert str(caught.value) == f"rule: {line}"
+    expected, got = line.split(", got")
+    assert str(caught.value) == f"rule: {expected} (`cacheon explain --list`), got{got}"

@@ -44,6 +44,6 @@ def slot(name: str) -> Slot:
         near = get_close_matches(name[:64], SLOTS, n=2)
         last = {each.rpartition(".")[2]: each for each in SLOTS}
         near = near or [last[each] for each in get_close_matches(name[:64], last, n=2)]
-        known = f"one of {', '.join(near)}" if near else "a slot of `cacheon slots`"
+        known = "a slot of `cacheon slots`" + (f", such as {', '.join(near)}" if near else "")
         raise InputError(place="slot", expected=known, got=repr(name))
     return found
