@@ -17,6 +17,8 @@ GPU_TORCH := torch>=2.11
 EXAMPLE := src/cacheon/examples/good/torch_silu_and_mul
 RECORDS ?= records/gpu
 PYTEST_ARGS ?=
+# Hangs and their deadlines are waited for: one more than there are processors has no idle one.
+WORKERS ?= $(shell echo $$(($$(nproc) + 1)))
 # Groups of ranks that share the GPUs wait for each other: their tests run one by one.
 RANKS_ARGS ?=
 GPU_PYTEST = PYTHONPATH=src$${PYTHONPATH:+:$$PYTHONPATH} CACHEON_STRICT=1 \
@@ -62,7 +64,7 @@ imports: $(STAMP)
 test: check ## the checks, then every test that needs no GPU
 	@command -v strace >/dev/null || echo 'make test: without strace the tests that kill a publisher at every' \
 	  'system call are skipped; CACHEON_STRICT=1 makes a skip a failure' >&2
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m 'not gpu and not ranks' $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not gpu and not ranks' $(PYTEST_ARGS)
 
 coverage: $(STAMP) ## the paper wing's tests, which must cover all of it
 	$(BIN)/python -m pytest -m 'not gpu and not ranks and not slow' \
