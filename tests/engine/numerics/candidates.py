@@ -76,6 +76,8 @@ def damage(out: torch.Tensor, how: str) -> torch.Tensor:
             out[-16:, ..., -64:] *= 1.05
         case "last_block":
             out[:, -1] = 0
+        case "clipped":
+            out.clamp_(-8, 8)
         case "unwritten":
             out[-1, ..., -1:] = float("nan")
         case _:
@@ -134,7 +136,7 @@ CANDIDATES: dict[str, Candidates] = {
     "activation.silu_and_mul": Candidates(
         honest={"exact": silu_exact, "rounded": silu_rounded, "sigmoid": silu_by_sigmoid},
         wrong={"swapped": silu_swapped, "gelu": silu_as_gelu},
-        damages=CELLS,
+        damages=(*CELLS, "clipped"),
     ),
     "norm.rmsnorm": Candidates(
         honest={"exact": rms, "rounded": rms_rounded, "torch": rms_torch},
@@ -159,7 +161,7 @@ CANDIDATES: dict[str, Candidates] = {
             "mere_mask": sdpa_mere_mask,
             "no_scale": lambda i, c: sdpa_plain(i, c, scale=1.0),
         },
-        damages=(*CELLS, "head"),
+        damages=(*CELLS, "head", "clipped"),
     ),
     "attention.decode": Candidates(
         honest={
@@ -175,7 +177,7 @@ CANDIDATES: dict[str, Candidates] = {
             "no_scale": lambda i, c: decode_plain(i, c, scale=1.0),
             "wrong_group": decode_wrong_group,
         },
-        damages=(*CELLS, "head"),
+        damages=(*CELLS, "head", "clipped"),
     ),
     "attention.msa_block_score": Candidates(
         honest={

@@ -57,6 +57,11 @@ def inputs(
     v.mul_((beyond * (BEYOND - 1) + 1).to(dtype)[:, :, None, None])
     last = length - 1
     k[row, last] = torch.where(needled[:, None, None], needle, k[row, last])
+    # A needle's value is the answer: one large cell of it shows who clips.
+    large = v[row, last, :, source.pick("large", head_dim)]
+    v[row, last, :, source.pick("large", head_dim)] = torch.where(
+        needled[:, None], torch.full_like(large, BEYOND), large
+    )
     k[:, 0] = torch.where((length == 1)[:, None, None], -needle, k[:, 0])
     if cache > 4:
         middle = length // 2

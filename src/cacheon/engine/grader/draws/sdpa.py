@@ -12,6 +12,9 @@ LARGEST_TRAP_PULL = 1.2
 visible keys spread by as much; they make the answer, and large scores suffer where an
 honest kernel rounds them."""
 
+LARGE = 16.0
+"""One cell of the first and of the last key's value: who clips answers is seen by it."""
+
 PUSH = 2.0
 """How many times as far as others are pulled query 0 is pushed: whatever the norm of its
 key, e to the power of its logit is less than float32 holds."""
@@ -40,6 +43,9 @@ def inputs(
     q = source.normal("q", spec.shape, torch.float32).mul_(SPREAD)
     for name, tensor in (("k", k), ("v", v)):
         source.scatter_zeros(name, tensor)
+
+    # Who sees one key alone, or looks for the last one, answers with its value.
+    v[:: max(1, tokens - 1), :, source.pick("large", head_dim)] = LARGE
 
     per_pull = float(case.scalars["sm_scale"]) * head_dim
     towards_last = NEEDLE_LOGIT / per_pull
