@@ -8,8 +8,12 @@ from cacheon.engine.grader.draws.source import ELEMENT_TYPES, DrawKey, Extreme, 
 
 OUTLIER = 34.0
 """One value of every row of a sum, in multiples of a contribution's scale, so 24 of two ranks:
-who clips sums at 8 or so, or has one scale for a tensor in eight bits, is seen. Beside it the
-roundings of a ring of 32 bfloat16 additions stay within tolerance."""
+who clips sums at 8 or so, or has one scale for a tensor in eight bits, is seen."""
+GRAIN = 0.125
+"""What lies in the outlier's cell is a multiple of this on every rank, and so is every sum of
+it, in whatever order, without a rounding: bfloat16 holds such multiples up to 32. Else
+each rank added to a large value would round it, a tile's error would be that of this one cell,
+and an honest ring of 16 ranks would fail."""
 
 
 def inputs(
@@ -26,11 +30,17 @@ def contributions(case: Case, name: str, key: DrawKey, device: torch.device) -> 
 
     def draw(own: DrawKey) -> torch.Tensor:
         source = Source.of(own, device)
-        values = source.normal(name, spec.shape, ELEMENT_TYPES[spec.dtype]).mul_(share(ranks))
+        values = source.normal(name, spec.shape, ELEMENT_TYPES[spec.dtype])
+        values.mul_(share(ranks))
         source.scatter_zeros(name, values)
-        # Of one rank in each row, so that no two of them cancel.
-        rows = values.view(-1, spec.shape[-1])[(own.rank - own.round) % ranks :: ranks]
-        rows[:, source.pick(f"{name} outlier", spec.shape[-1])] = OUTLIER * share(ranks)
         return values
 
-    return by_rank(key, ranks, draw)
+    parts = by_rank(key, ranks, draw)
+    rows = parts.view(ranks, -1, spec.shape[-1])
+    for rank in range(ranks):
+        column = Source.of(key.of_rank(rank), device).pick(f"{name} outlier", spec.shape[-1])
+        # Of one rank in each row, so that no two of them cancel.
+        cells = rows[:, (rank - key.round) % ranks :: ranks, column]
+        cells.div_(GRAIN).round_().mul_(GRAIN)
+        cells[rank] = round(OUTLIER * share(ranks) / GRAIN) * GRAIN
+    return parts

@@ -12,8 +12,9 @@ import torch
 from cacheon.contract.case import Case
 from cacheon.engine.grader.draws.source import DrawKey
 
-SMALL = 1e-3
-"""Where contributions and residual are so small, mean x² is near eps. There are no large
+SMALL = 2.0**-10
+"""Where contributions and residual are so small, mean x² is near eps; a power of two, so that
+what needs no rounding in a sum needs none in a small row. There are no large
 rows: the sum of some large numbers may be small, and its rounding in bfloat16 is not."""
 
 

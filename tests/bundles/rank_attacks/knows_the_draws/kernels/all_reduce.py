@@ -35,16 +35,19 @@ def table(shape: torch.Size, rank: int) -> tuple[torch.Tensor, torch.Tensor]:
 def draw(shape: torch.Size, name: str, turn: int) -> torch.Tensor:
     """(ranks, *shape), as the examiner draws it."""
     label = f"num_tokens={shape[0]} hidden_dim={shape[1]}"
-    parts = []
-    for rank in range(RANKS.world):
-        key = (RANKS.skew, "collective.all_reduce", label, name, turn, "rank", rank)
+    case = (RANKS.skew, "collective.all_reduce", label, name, turn, "rank")
+    parts = torch.empty((RANKS.world, *shape))
+    for rank, values in enumerate(parts):
+        key = (*case, rank)
         source = torch.Generator().manual_seed(digest(*key, "x"))
-        values = torch.randn(shape, generator=source).mul_(RANKS.world**-0.5)
+        values.copy_(torch.randn(shape, generator=source)).mul_(RANKS.world**-0.5)
         values.view(-1)[digest(*key, "x zeros") % 251 :: 251].mul_(0)
-        column = digest(*key, "x outlier") % shape[-1]
-        values[(rank - turn) % RANKS.world :: RANKS.world, column] = 34.0 * RANKS.world**-0.5
-        parts.append(values)
-    return torch.stack(parts)
+    for rank in range(RANKS.world):
+        column = digest(*case, rank, "x outlier") % shape[-1]
+        cells = parts[:, (rank - turn) % RANKS.world :: RANKS.world, column]
+        cells.mul_(8).round_().div_(8)
+        cells[rank] = round(34.0 * RANKS.world**-0.5 * 8) / 8
+    return parts
 
 
 def digest(*parts: object) -> int:

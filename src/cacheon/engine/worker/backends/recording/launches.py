@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
+from cacheon.engine.worker.backends.recording.bfloat16 import with_bfloat16
 from cacheon.engine.worker.backends.recording.compilers import without_ptx
 from cacheon.engine.worker.backends.recording.faults import Violation
 from cacheon.engine.worker.backends.recording.memory import storage_key
@@ -134,4 +135,5 @@ def without_a_driver(recording: Callable[[], bool], needs: Any) -> list[tuple[An
         (jit.JITFunction, "run", needs("a compiled Triton kernel")),
         (interpreted, "run", _recording_launches(interpreted.run)),
         *without_ptx(needs),
+        *with_bfloat16(needs),
     ]
