@@ -38,9 +38,15 @@ def contributions(case: Case, name: str, key: DrawKey, device: torch.device) -> 
     parts = by_rank(key, ranks, draw)
     rows = parts.view(ranks, -1, spec.shape[-1])
     for rank in range(ranks):
-        column = Source.of(key.of_rank(rank), device).pick(f"{name} outlier", spec.shape[-1])
+        column = outlier_column(case, name, key, rank)
         # Of one rank in each row, so that no two of them cancel.
         cells = rows[:, (rank - key.round) % ranks :: ranks, column]
         cells.div_(GRAIN).round_().mul_(GRAIN)
         cells[rank] = round(OUTLIER * share(ranks) / GRAIN) * GRAIN
     return parts
+
+
+def outlier_column(case: Case, name: str, key: DrawKey, rank: int) -> int:
+    """In which column of a rank-varying activation a rank has its large values."""
+    width = case.tensor(name).shape[-1]
+    return Source.of(key.of_rank(rank), "cpu").pick(f"{name} outlier", width)

@@ -5,9 +5,9 @@ import torch
 
 from cacheon.contract.case import Case
 from cacheon.engine.grader.draws import rmsnorm
-from cacheon.engine.grader.draws.all_reduce import contributions
+from cacheon.engine.grader.draws.all_reduce import contributions, outlier_column
 from cacheon.engine.grader.draws.ar_residual_rmsnorm import residual_of
-from cacheon.engine.grader.draws.ranks import SMALL, small_rows
+from cacheon.engine.grader.draws.ranks import SMALL, ranks_of, small_rows
 from cacheon.engine.grader.draws.source import DrawKey, Extreme, Source
 
 weights = rmsnorm.weights
@@ -26,11 +26,23 @@ def inputs(
     residual = residual_of(case, key, device)
     residual[small_rows(key.round)].mul_(SMALL)
     return {
-        "gemm_out": contributions(case, "gemm_out", key, device),
+        "gemm_out": _gemm_out(case, key, device),
         "row_map": _row_map(tokens * choices, extreme, source),
         "scales": scales,
         "residual": residual,
     }
+
+
+def _gemm_out(case: Case, key: DrawKey, device: torch.device) -> torch.Tensor:
+    """(ranks, Te·K, H). In the column where a rank has its large values the others have zeros:
+    what multipliers make of a large value is no multiple of anything, and each rank added
+    to it would round it."""
+    parts = contributions(case, "gemm_out", key, device)
+    for rank in range(ranks_of(case)):
+        column = outlier_column(case, "gemm_out", key, rank)
+        parts[:rank, :, column] = 0.0
+        parts[rank + 1 :, :, column] = 0.0
+    return parts
 
 
 def poison(case: Case, key: DrawKey, device: torch.device) -> dict[str, torch.Tensor]:
