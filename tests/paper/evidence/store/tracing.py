@@ -27,7 +27,7 @@ Counts = dict[str, range]
 def traced(script: Sequence[str | Path], trace: Path, calls: str, *inject: str) -> int:
     """Run the script with its arguments; its exit code, −9 where it was killed. 1 where
     strace may not attach."""
-    command = ["strace", "-f", "-qq", "-o", str(trace), "-e", f"trace={calls},{MARKS}", *inject]
+    command = ["strace", "-f", "-o", str(trace), "-e", f"trace={calls},{MARKS}", *inject]
     root = Path(sys.modules["cacheon"].__file__ or "").parents[1]
     source = os.pathsep.join([str(root), str(Path(__file__).parents[4])])
     with subprocess.Popen(
@@ -38,14 +38,15 @@ def traced(script: Sequence[str | Path], trace: Path, calls: str, *inject: str) 
     ) as publisher:
         assert publisher.stdin and publisher.stdout
         assert publisher.stdout.readline() == b"ready\n"
-        status = Path(f"/proc/{publisher.pid}/status")
         with subprocess.Popen(
-            [*command, "-p", str(publisher.pid)], stderr=subprocess.DEVNULL
+            [*command, "-p", str(publisher.pid)], stderr=subprocess.PIPE, text=True
         ) as strace:
-            while "TracerPid:\t0" in status.read_text():
-                if strace.poll() is not None:
-                    publisher.kill()
-                    return 1
+            # It says so once it has interrupted the script, from when on it misses no call;
+            # a tracer the script has somewhat earlier.
+            assert strace.stderr
+            if not any("attached" in line for line in strace.stderr):
+                publisher.kill()
+                return 1
             publisher.communicate(b".", timeout=60)
     return publisher.returncode
 
