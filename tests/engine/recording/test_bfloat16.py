@@ -1,9 +1,6 @@
 """bfloat16 in interpreted Triton kernels, in a process that set TRITON_INTERPRET itself."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -73,22 +70,8 @@ print("all is well")
 """
 
 
-def test_bfloat16_is_computed_with_as_numbers(tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
-    done = subprocess.run(
-        [sys.executable, str(program)],
-        env={
-            **os.environ,
-            "TRITON_INTERPRET": "1",
-            "PYTHONPATH": str(Path(__file__).parents[3] / "src"),
-        },
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.stdout.strip() == "all is well", done.stderr
+def test_bfloat16_is_computed_with_as_numbers(interpreted: Callable[[str], None]) -> None:
+    interpreted(PROGRAM)
 
 
 def test_float32_is_rounded_as_torch_rounds_it() -> None:

@@ -1,10 +1,5 @@
 """Launches of interpreted Triton kernels, in a process that set TRITON_INTERPRET itself."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 pytest.importorskip("triton")
@@ -78,20 +73,5 @@ except Violation as violation:
 """
 
 
-def test_a_launch_is_one_step(tmp_path: Path):
-    # Triton's compiler front end reads the kernel's source from a file.
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
-    done = subprocess.run(
-        [sys.executable, str(program)],
-        env={
-            **os.environ,
-            "TRITON_INTERPRET": "1",
-            "PYTHONPATH": str(Path(__file__).parents[3] / "src"),
-        },
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.stdout.strip() == "all is well", done.stderr
+def test_a_launch_is_one_step(interpreted):
+    interpreted(PROGRAM)

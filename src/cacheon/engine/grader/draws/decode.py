@@ -58,10 +58,8 @@ def inputs(
     last = length - 1
     k[row, last] = torch.where(needled[:, None, None], needle, k[row, last])
     # A needle's value is the answer: one large cell of it shows who clips.
-    large = v[row, last, :, source.pick("large", head_dim)]
-    v[row, last, :, source.pick("large", head_dim)] = torch.where(
-        needled[:, None], torch.full_like(large, BEYOND), large
-    )
+    column = source.pick("large", head_dim)
+    v[row, last, :, column] = v[row, last, :, column].masked_fill(needled[:, None], BEYOND)
     k[:, 0] = torch.where((length == 1)[:, None, None], -needle, k[:, 0])
     if cache > 4:
         middle = length // 2
