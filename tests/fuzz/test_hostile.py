@@ -27,7 +27,7 @@ def test_a_hostile_document_is_refused(document: Document) -> None:
     started = time.process_time()
     with pytest.raises(RecordRefused) as caught:
         decode(document.data, Small, limit=LIMIT, source="stored")
-    assert time.process_time() - started < 0.5
+    assert time.process_time() - started < 2
     assert caught.value.code == document.code
     assert caught.value.exit_code == 2
     line = str(caught.value)

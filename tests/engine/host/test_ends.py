@@ -40,7 +40,7 @@ def test_one_that_only_waits_is_killed_after_its_grace(invite: Invite) -> None:
     guest.load("")
     started = time.monotonic()
     ended = guest.end(grace=0.2)
-    assert 0.2 <= time.monotonic() - started < 2.0
+    assert 0.2 <= time.monotonic() - started < 10.0
     assert (ended.signal, ended.status, ended.killed) == (signal.SIGKILL, -1, True)
 
 

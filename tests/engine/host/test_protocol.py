@@ -197,8 +197,8 @@ def test_a_frame_at_the_limit_is_read_and_one_beyond_it_is_not_waited_for() -> N
         theirs.sendall((len(body) + 1).to_bytes(4, "big"))
         started = time.monotonic()
         with pytest.raises(Garbled, match=f"a frame of {len(body) + 1} bytes"):
-            wire.receive(5.0)
-        assert time.monotonic() - started < 1.0
+            wire.receive(60.0)
+        assert time.monotonic() - started < 10
 
 
 def test_the_longest_length_that_can_be_said(ends: tuple[socket.socket, ProcessPort]) -> None:
@@ -288,7 +288,7 @@ def test_silence_ends_at_the_deadline(
     started = time.monotonic()
     with pytest.raises(TooSlow):
         receive(port, seconds)
-    assert seconds <= time.monotonic() - started < seconds + 1.0
+    assert seconds <= time.monotonic() - started < seconds + 5.0
 
 
 def test_a_drop_at_a_time_does_not_move_the_deadline(
@@ -309,7 +309,7 @@ def test_a_drop_at_a_time_does_not_move_the_deadline(
     started = time.monotonic()
     with pytest.raises(TooSlow):
         receive(port, 0.4)
-    assert time.monotonic() - started < 1.5
+    assert time.monotonic() - started < 4 < len(frame) * 0.05
     over.set()
     thread.join()
 

