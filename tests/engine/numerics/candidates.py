@@ -46,6 +46,7 @@ from .implementations import (
     silu_as_gelu,
     silu_by_sigmoid,
     silu_exact,
+    silu_overflowing,
     silu_rounded,
     silu_swapped,
 )
@@ -135,7 +136,7 @@ CELLS = ("zeros", "ones", "row", "tail_tile", "tail_rows", "unwritten")
 CANDIDATES: dict[str, Candidates] = {
     "activation.silu_and_mul": Candidates(
         honest={"exact": silu_exact, "rounded": silu_rounded, "sigmoid": silu_by_sigmoid},
-        wrong={"swapped": silu_swapped, "gelu": silu_as_gelu},
+        wrong={"swapped": silu_swapped, "gelu": silu_as_gelu, "overflow": silu_overflowing},
         damages=(*CELLS, "clipped"),
     ),
     "norm.rmsnorm": Candidates(

@@ -109,6 +109,13 @@ def test_large_tensors_on_a_cpu_are_standard_normal_too() -> None:
     assert len(set(values.tolist())) > 0.7 * values.numel()
 
 
+@pytest.mark.parametrize("turn", range(20))
+def test_a_careless_exponential_overflows_in_every_draw(turn: int) -> None:
+    case = case_of("activation.silu_and_mul", "bfloat16", T=1, d=64)
+    gate, _ = drawn(case, 1, turn)["x"].float().chunk(2, -1)
+    assert not bool(gate.exp().isfinite().all())
+
+
 @pytest.mark.parametrize("rows", [1, 2, 3, 4, 9])
 @pytest.mark.parametrize("first", range(4))
 def test_every_row_of_a_norm_is_small_in_one_of_two_rounds(rows: int, first: int) -> None:
