@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 from cacheon.engine import processes
-from cacheon.engine.host.supervisor import Child, Supervisor
+from cacheon.engine.host.child import Child
+from cacheon.engine.host.supervisor import Supervisor
 from cacheon.engine.protocol import (
     AnyReply,
     Closed,

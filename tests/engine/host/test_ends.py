@@ -9,7 +9,7 @@ import pytest
 from tests.engine.host.guests import Guest, alive, gone, number_in, put_away
 
 from cacheon.engine import processes
-from cacheon.engine.host.supervisor import HEAD, LAST, TAIL
+from cacheon.engine.host.child import HEAD, LAST, TAIL
 from cacheon.engine.protocol import Closed, Done, Garbled, Raised, Stop, TooSlow
 
 pytestmark = pytest.mark.slow

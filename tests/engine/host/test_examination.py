@@ -4,6 +4,7 @@ import os
 import resource
 import shutil
 import signal
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -37,23 +38,35 @@ def settings(isolation: Isolation = "process") -> RunSettings:
     )
 
 
-@pytest.fixture(autouse=True)
-def nothing_is_left(
-    tmp_path: Path, own_tmp: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[None]:
-    """No process, no descriptor, no file outlives an examination."""
-    monkeypatch.setenv(MARK, str(tmp_path))
-    before, littered = set(os.listdir("/proc/self/fd")), litter()
-    yield
-    assert not left_behind(str(tmp_path))
-    assert set(os.listdir("/proc/self/fd")) == before
-    assert litter() == littered
+def resources() -> tuple[set[str], set[str]]:
+    """Descriptors of this process, and files for a time."""
+    return set(os.listdir("/proc/self/fd")), litter()
 
 
 @pytest.fixture
-def examination() -> Iterator[Examination]:
-    with Examination(settings()) as one:
-        yield one
+def own(tmp_path: Path, own_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """For a test with an examination of its own: no process, no descriptor, no file
+    outlives it."""
+    monkeypatch.setenv(MARK, str(tmp_path))
+    before = resources()
+    yield
+    assert not left_behind(str(tmp_path))
+    assert resources() == before
+
+
+@pytest.fixture(scope="module")
+def examination(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Examination]:
+    """One examination, which outlives every candidate that is not `own`, and leaves nothing."""
+    place = str(tmp_path_factory.mktemp("shared"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(MARK, place)
+        patch.setenv("TMPDIR", place)
+        patch.setattr(tempfile, "tempdir", None)
+        before = resources()
+        with Examination(settings()) as one:
+            yield one
+        assert not left_behind(place)
+        assert resources() == before
 
 
 def only(outcome: VariantOutcome) -> CaseRow:
@@ -65,6 +78,7 @@ def passes(outcome: VariantOutcome) -> bool:
     return (outcome.word, outcome.rehearsal) == ("NUMERICAL_PASS", "passed")
 
 
+@pytest.mark.usefixtures("own")
 def test_an_honest_candidate_passes_and_nothing_is_left(tmp_path: Path) -> None:
     with Examination(settings()) as examination:
         examination.facts()
@@ -139,6 +153,7 @@ def test_a_candidate_that_strikes_once_is_examined_again(
     assert outcome.notes[-1] == "the grader was lost: it died by signal 9, once and not again"
 
 
+@pytest.mark.usefixtures("own")
 @pytest.mark.parametrize("whom", ["kin()", "[os.getppid()]"])
 def test_one_that_stops_them_fails_too(tmp_path: Path, whom: str) -> None:
     """However long they might take for an answer, they are not waited for."""
@@ -333,6 +348,7 @@ def test_a_fork_server_that_dies_between_two_bundles_is_replaced(
     assert passes(examination.examine(request(tmp_path / "a")))
 
 
+@pytest.mark.usefixtures("own")
 def test_a_grader_that_cannot_begin_is_infrastructure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -345,18 +361,20 @@ def test_a_grader_that_cannot_begin_is_infrastructure(
         examination.facts()
 
 
-def test_workers_that_were_started_ahead_must_still_live(examination: Examination) -> None:
-    examination.side_by_side = True
-    examination.facts()
-    first, second = [child.pid for child in examination._spares]
-    os.kill(first, signal.SIGKILL)
-    assert gone(first)
-    spare = examination._spare()
-    assert spare is not None
-    assert spare.pid == second
-    spare.sock.close()
-    assert first not in examination._running().children
-    assert examination._spare() is None
+@pytest.mark.usefixtures("own")
+def test_workers_that_were_started_ahead_must_still_live() -> None:
+    with Examination(settings()) as examination:
+        examination.side_by_side = True
+        examination.facts()
+        first, second = [child.pid for child in examination._spares]
+        os.kill(first, signal.SIGKILL)
+        assert gone(first)
+        spare = examination._spare()
+        assert spare is not None
+        assert spare.pid == second
+        spare.sock.close()
+        assert first not in examination._running().children
+        assert examination._spare() is None
 
 
 # --- workers -------------------------------------------------------------------------------------
@@ -400,6 +418,7 @@ def test_a_step_of_the_harness_that_is_refused_fails_its_case(
 # --- inline --------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("own")
 @pytest.mark.parametrize(
     ("top", "rule", "words"),
     [
@@ -420,6 +439,7 @@ def test_inline_a_candidate_that_ends_its_process_fails(
 # --- the host leaves -----------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("own")
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
 def test_leaving_in_the_middle_ends_everything(tmp_path: Path, error: type[BaseException]) -> None:
     pids: list[int] = []

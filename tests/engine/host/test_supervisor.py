@@ -12,7 +12,7 @@ from tests.engine.host.guests import PATIENCE, Guest, alive, gone, litter, numbe
 from tests.engine.host.test_ends import PRELUDE, STRAYS
 
 from cacheon.engine.host.orders import Forked, Swept
-from cacheon.engine.host.supervisor import Supervisor, innermost_line
+from cacheon.engine.host.supervisor import Supervisor
 from cacheon.engine.protocol import (
     TRUSTED_FRAME,
     AnyAsk,
@@ -40,71 +40,6 @@ def open_descriptors() -> dict[str, str]:
         except FileNotFoundError:
             continue
     return found
-
-
-# --- the traceback of a hung child: text that a candidate may have written ----------------------
-
-
-def test_the_innermost_line_inside_the_bundle(tmp_path: Path) -> None:
-    (tmp_path / "k.py").write_text("one\x0c\u2028\n  two  \nthree\n")
-    dump = (
-        "Current thread 0x1 (most recent call first):\n"
-        f'  File "/usr/lib/python3/threading.py", line 7 in wait\n'
-        f'  File "{tmp_path}/k.py", line 2 in entry\n'
-        f'  File "{tmp_path}/k.py", line 3 in <module>\n'
-    )
-    where = innermost_line(dump, str(tmp_path))
-    assert where is not None
-    assert (where.file, where.line, where.function, where.source) == ("k.py", 2, "entry", "two")
-    assert innermost_line(dump, str(tmp_path / "other")) is None
-    assert innermost_line(dump, "") is None
-
-
-@pytest.mark.parametrize(
-    ("file", "line"),
-    [
-        ("no_such.py", "1"),
-        ("k.py", "0"),
-        ("k.py", "99"),
-        ("k.py", "9" * 8),
-        ("directory", "1"),
-        ("binary.py", "1"),
-        ("../outside.py", "1"),
-        ("../../../../../../../../../../dev/zero", "1"),
-        ("link.py", "1"),
-        ("zero.py", "1"),
-        ("fifo.py", "1"),
-        ("linked/outside.py", "1"),
-        ("hard.py", "1"),
-        ("nul\0.py", "1"),
-    ],
-)
-def test_a_line_that_cannot_be_read_has_no_source(tmp_path: Path, file: str, line: str) -> None:
-    root = tmp_path / "bundle"
-    (root / "directory").mkdir(parents=True)
-    (root / "k.py").write_text("one\n")
-    (root / "binary.py").write_bytes(b"\n\xff\xfe\0")
-    (tmp_path / "outside.py").write_text("secret\n")
-    (root / "link.py").symlink_to(tmp_path / "outside.py")
-    (root / "zero.py").symlink_to("/dev/zero")
-    os.mkfifo(root / "fifo.py")
-    (root / "linked").symlink_to(tmp_path)
-    (root / "hard.py").hardlink_to(tmp_path / "outside.py")
-    where = innermost_line(f'File "{root}/{file}", line {line} in f\n', str(root))
-    assert where is None or where.source == ""
-
-
-def test_a_line_number_without_end_is_no_line(tmp_path: Path) -> None:
-    (tmp_path / "k.py").write_text("one\n")
-    dump = f'File "{tmp_path}/k.py", line {"9" * 6000} in f\n'
-    assert innermost_line(dump, str(tmp_path)) is None
-
-
-def test_names_without_end_are_cut(tmp_path: Path) -> None:
-    dump = f'File "{tmp_path}/{"d" * 900}", line 1 in {"f" * 900}\n'
-    where = innermost_line(dump, str(tmp_path))
-    assert where is not None
-    assert (len(where.file), len(where.function)) == (300, 300)
 
 
 # --- descriptors ---------------------------------------------------------------------------------

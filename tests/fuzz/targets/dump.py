@@ -3,7 +3,8 @@
 import msgspec
 from tests.fuzz.targets.target import Target, refused, room
 
-from cacheon.engine.host.supervisor import TAIL, innermost_line
+from cacheon.engine.host.child import TAIL
+from cacheon.engine.host.locating import innermost_line
 from cacheon.engine.protocol import Where
 from cacheon.records.errors import CacheonError
 

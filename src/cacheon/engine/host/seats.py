@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Sequence
 
-from cacheon.engine.host.supervisor import Child
+from cacheon.engine.host.child import Child
 from cacheon.engine.outcome import OrderName, VariantOutcome
 from cacheon.engine.protocol import TRUSTED_FRAME, AnyAsk, AnyTell, Begin, Closed, Wire
 from cacheon.engine.request import RunSettings

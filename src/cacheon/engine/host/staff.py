@@ -6,11 +6,12 @@ import select
 import tempfile
 
 from cacheon.engine import processes
+from cacheon.engine.host.child import Child
 from cacheon.engine.host.losses import NOT_THERE, End, end_of
 from cacheon.engine.host.orders import Role
 from cacheon.engine.host.seats import Seat
 from cacheon.engine.host.signals import put_off
-from cacheon.engine.host.supervisor import Child, Supervisor
+from cacheon.engine.host.supervisor import Supervisor
 from cacheon.engine.outcome import ORDERS
 from cacheon.engine.protocol import Closed, Facts, Finish
 from cacheon.engine.removing import remove

@@ -6,7 +6,6 @@ can neither fill a pipe nor this process.
 
 import contextlib
 import os
-import re
 import select
 import signal
 import socket
@@ -16,8 +15,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from cacheon.bundle.tree import read_file
 from cacheon.engine import processes
+from cacheon.engine.host.child import Child, Output
+from cacheon.engine.host.locating import where_they_hang
 from cacheon.engine.host.losses import End
 from cacheon.engine.host.orders import (
     AnyAnswer,
@@ -40,8 +40,7 @@ from cacheon.engine.protocol import (
     Where,
     Wire,
 )
-from cacheon.records.errors import InfrastructureError, InputError
-from cacheon.scan.parse import lines_of
+from cacheon.records.errors import InfrastructureError
 
 GRACE = 2.0
 """Seconds in which a child may leave by itself."""
@@ -50,62 +49,8 @@ ANSWERS_WITHIN = 60.0
 LOOKS = 1.0
 """Seconds between two looks at a process that says nothing. One that a signal holds at both
 will say nothing more."""
-HEAD = 1000
-"""Characters kept of what a child prints first."""
-LAST = 900
-"""Bytes shown of what it printed last."""
-TAIL = 1 << 16
-"""Bytes kept of what it printed last, where a traceback of a hung process is looked for."""
-_FRAME = re.compile(r'File "([^"\n\0]+)", line (\d{1,8}) in (\S+)')
-"""A call in a dump of faulthandler's. No file has a NUL in its name."""
 _servers: set[int] = set()
 """The fork servers of this process."""
-
-
-class Output:
-    """What a child printed: the first characters and the last bytes."""
-
-    def __init__(self, descriptor: int) -> None:
-        os.set_blocking(descriptor, False)
-        self.descriptor = descriptor
-        self.head = b""
-        self.tail = b""
-        self.printed = 0
-        self.ended = False
-
-    def drain(self) -> None:
-        """Read what is there."""
-        for _ in range(64):
-            if self.ended:
-                return
-            try:
-                chunk = os.read(self.descriptor, 1 << 16)
-            except BlockingIOError:
-                return
-            self.ended = not chunk
-            self.head += chunk[: max(0, HEAD - len(self.head))]
-            self.tail = (self.tail + chunk)[-TAIL:]
-            self.printed += len(chunk)
-
-    def text(self) -> str:
-        """The first characters; where more was printed than those, the last ones too."""
-        head = self.head.decode("utf-8", "replace")
-        if self.printed <= HEAD:
-            return head
-        return f"{head}\n...\n{self.tail[-LAST:].decode('utf-8', 'replace')}"
-
-
-class Child:
-    """A process that the zygote forked, and our end of its socket until it is handed on."""
-
-    def __init__(self, pid: int, output: Output, sock: socket.socket) -> None:
-        self.pid = pid
-        self.output = output
-        self.sock = sock
-
-    def close(self) -> None:
-        os.close(self.output.descriptor)
-        self.sock.close()
 
 
 class Supervisor:
@@ -200,7 +145,7 @@ class Supervisor:
         if child is None:
             return Ended()
         try:
-            where = self._where_they_hang([child], root)[0] if hung else None
+            where = where_they_hang([child], root)[0] if hung else None
             alive = not self._leaves(child, 0.0 if hung else grace)
             answer = self._ask(Sweep(pid=pid))
             if not isinstance(answer, Swept):
@@ -220,7 +165,7 @@ class Supervisor:
     def locate(self, pids: Sequence[int], root: str) -> tuple[Where | None, ...]:
         """The line inside `root` that each child is running, None where it is not known."""
         living = {pid: self.children[pid] for pid in pids if pid in self.children}
-        found = dict(zip(living, self._where_they_hang(list(living.values()), root), strict=True))
+        found = dict(zip(living, where_they_hang(list(living.values()), root), strict=True))
         return tuple(found.get(pid) for pid in pids)
 
     def fell(self) -> End | None:
@@ -387,46 +332,3 @@ class Supervisor:
             child.output.drain()
             time.sleep(0.001)
         return True
-
-    def _where_they_hang(self, children: Sequence[Child], root: str) -> list[Where | None]:
-        """The line of the candidate that each is running; all are asked before any answers."""
-        for child in children:
-            child.output.drain()
-            child.output.tail = b""
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(child.pid, signal.SIGUSR1)
-        places: list[Where | None] = [None] * len(children)
-        for _ in range(20):
-            time.sleep(0.02)
-            for index, child in enumerate(children):
-                child.output.drain()
-                said = child.output.tail.decode("utf-8", "replace")
-                places[index] = places[index] or innermost_line(said, root)
-            if None not in places:
-                break
-        return places
-
-
-def innermost_line(dump: str, root: str) -> Where | None:
-    """The first line inside `root` of a faulthandler dump (most recent call first)."""
-    for file, line, function in _FRAME.findall(dump):
-        if root and file.startswith(root + os.sep) and os.path.normpath(file) == file:
-            name = file[len(root) + 1 :]
-            return Where(
-                file=name[:300],
-                line=min(int(line), 10_000_000),
-                function=function[:300],
-                source=_source_line(root, name, int(line)),
-            )
-    return None
-
-
-def _source_line(root: str, name: str, line: int) -> str:
-    """The candidate says which file, and may have put something else in its place: nothing
-    that is linked, in any part of its name, that blocks or that has no end is read."""
-    try:
-        read = read_file(Path(root), name)
-    except InputError:
-        return ""
-    lines = lines_of(read.decode("utf-8", "replace"))
-    return lines[line - 1].strip()[:300] if 0 < line <= len(lines) else ""
