@@ -64,6 +64,8 @@ imports: $(STAMP)
 test: check ## the checks, then every test that needs no GPU
 	@command -v strace >/dev/null || echo 'make test: without strace the tests that kill a publisher at every' \
 	  'system call are skipped; CACHEON_STRICT=1 makes a skip a failure' >&2
+	@# Hundreds of processes start: none compiles the package anew. Bundles stay as they are.
+	$(BIN)/python -m compileall -q -x /examples/ src/cacheon
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not gpu and not ranks' $(PYTEST_ARGS)
 
 coverage: $(STAMP) ## the paper wing's tests, which must cover all of it
