@@ -318,6 +318,31 @@ def test_a_control_that_is_changed_condemns(
     assert passes(examination.examine(request(tmp_path / "good")))
 
 
+def test_what_one_variant_changed_fails_the_next(examination: Examination, tmp_path: Path) -> None:
+    """It would be examined on other bytes than those of its digest."""
+    asked = request(tmp_path / "a")
+    assert passes(examination.examine(asked))
+    with (Path(asked.candidate.root) / "kernels" / "silu_and_mul.py").open("a") as source:
+        source.write("# better\n")
+    row = only(examination.examine(asked))
+    assert (row.status, row.findings[0].rule) == ("fail", "CG905")
+    assert row.findings[0].message == "the snapshot was changed"
+
+
+def test_a_control_that_was_changed_before_decides_nothing(
+    examination: Examination, tmp_path: Path
+) -> None:
+    first, second = (request(tmp_path / name) for name in "ab")
+    assert first.control is not None
+    copy = shutil.copytree(first.control.root, tmp_path / "control")
+    control = msgspec.structs.replace(first.control, root=str(copy))
+    first, second = (msgspec.structs.replace(each, control=control) for each in (first, second))
+    assert passes(examination.examine(first))
+    (copy / "kernels" / "silu_and_mul.py").write_text("raise")
+    with pytest.raises(InfrastructureError, match="is not what it was: an earlier candidate"):
+        examination.examine(second)
+
+
 @pytest.mark.parametrize(("name", "depth"), [("'d'", 3000), ("'d' * 200", 30)])
 def test_no_depth_of_its_caches_is_too_much(
     examination: Examination, tmp_path: Path, name: str, depth: int

@@ -14,7 +14,7 @@ import msgspec
 
 from cacheon.engine import processes
 from cacheon.engine.host.believing import disbelieved
-from cacheon.engine.host.guarding import Guard
+from cacheon.engine.host.guarding import Guard, Noted
 from cacheon.engine.host.losses import (
     NOT_THERE,
     End,
@@ -71,6 +71,7 @@ class Examination(Staff):
         self._handed_out = False
         """Whether a worker, and so perhaps a candidate, is there in this attempt."""
         self._guard: Guard | None = None
+        self._noted: Noted = {}
         self._was_dumpable = True
 
     def __enter__(self) -> "Examination":
@@ -131,7 +132,12 @@ class Examination(Staff):
         """Examine one variant. `last`: none follows, and nothing is made ready for it.
         Raises InfrastructureError where a grader is lost and nobody can be blamed."""
         control = None if request.control is None else Path(request.control.root)
-        self._guard = Guard(Path(request.candidate.root), control)
+        self._guard = Guard(Path(request.candidate.root), control, self._noted)
+        if not self._guard.control_stands():
+            raise InfrastructureError(
+                f"the control in {control} is not what it was: an earlier candidate changed it; "
+                "install cacheon anew, and start again"
+            )
         try:
             return self._settled(request, last)
         except Tampered as tampered:

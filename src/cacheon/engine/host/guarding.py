@@ -22,15 +22,25 @@ _KINDS = tuple(getattr(resource, name) for name in dir(resource) if name.startsw
 _BYTECODE = "__pycache__"
 
 Limits = dict[int, tuple[int, int]]
+Fingerprint = frozenset[tuple[str, int, str]]
+Noted = dict[Path, Fingerprint]
+"""What trees were when they were first seen."""
 
 
 class Guard:
-    """Takes note of them, and says later what was changed."""
+    """Takes note of them, and says later what was changed. Trees that are `noted` must be what
+    they were then: another variant of the bundle may have been there before."""
 
-    def __init__(self, root: Path, control: Path | None = None) -> None:
+    def __init__(self, root: Path, control: Path | None = None, noted: Noted | None = None) -> None:
         self._limits = limits()
         self.root, self.control = root, control
-        self._snapshot, self._control = fingerprint(root), self._of_the_control()
+        noted = {} if noted is None else noted
+        if root not in noted:
+            noted[root] = fingerprint(root)
+        if control is not None and control not in noted:
+            noted[control] = self._of_the_control()
+        self._snapshot = noted[root]
+        self._control = frozenset() if control is None else noted[control]
 
     def changed(self) -> str:
         """What is not as it was; empty where everything is. Limits of this process are
@@ -43,11 +53,15 @@ class Guard:
             return "the limits of the host's process were changed"
         if fingerprint(self.root) != self._snapshot:
             return "the snapshot was changed"
-        if self._of_the_control() != self._control:
+        if not self.control_stands():
             return "the control was changed"
         return ""
 
-    def _of_the_control(self) -> frozenset[tuple[str, int, str]]:
+    def control_stands(self) -> bool:
+        """Whether the control is what it was when it was first seen."""
+        return self._of_the_control() == self._control
+
+    def _of_the_control(self) -> Fingerprint:
         """It is shipped with the package: an installer may compile it at any time, and the
         harness loads nothing of that."""
         if self.control is None:
@@ -62,7 +76,7 @@ def limits() -> Limits:
     return {kind: resource.getrlimit(kind) for kind in _KINDS}
 
 
-def fingerprint(root: Path) -> frozenset[tuple[str, int, str]]:
+def fingerprint(root: Path) -> Fingerprint:
     """Everything below a directory, itself included: path, mode, SHA-256 of what a file
     holds or a word where it is not read. No link is followed; past the bounds of a bundle
     nothing more is looked at. Raises OSError where this process cannot go on."""
