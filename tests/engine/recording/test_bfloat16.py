@@ -74,6 +74,34 @@ def test_bfloat16_is_computed_with_as_numbers(interpreted: Callable[[str], None]
     interpreted(PROGRAM)
 
 
+COUNTER = """
+import torch, triton, triton.language as tl
+from cacheon.engine.worker.backends.recording import answering_cuda
+
+answering_cuda(lambda: False).__enter__()
+
+@triton.jit
+def count(total, one):
+    tl.atomic_add(total + tl.arange(0, 16), one)
+
+total = torch.zeros(16)
+count[(1,)](total, 1.0)
+assert total.tolist() == [1.0] * 16
+try:
+    count[(1,)](total.bfloat16(), 1.0)
+except Exception as error:
+    while not str(error).startswith("it needs"):
+        error = error.__cause__
+    assert str(error).endswith("an atomic operation on bfloat16 in a Triton kernel"), error
+    print("all is well")
+"""
+
+
+def test_an_atomic_operation_on_bfloat16_needs_a_device(interpreted: Callable[[str], None]) -> None:
+    """The interpreter would add to the integers of the bits."""
+    interpreted(COUNTER)
+
+
 def test_float32_is_rounded_as_torch_rounds_it() -> None:
     values = torch.cat(
         [
