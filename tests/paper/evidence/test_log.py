@@ -258,6 +258,11 @@ def test_evidence_that_was_deleted_is_named(log: Log, tmp_path: Path) -> None:
         assert log.absent(store) == (
             Entry(schema="cacheon/log-entry/1", kind="grade", digest=DIGESTS[0]),
         )
+        # A file of the name is not the record.
+        place = tmp_path / "store" / "blobs" / there[:2] / there
+        place.unlink()
+        place.write_bytes(b"other")
+        assert [entry.digest for entry in log.absent(store)] == [there, DIGESTS[0]]
 
 
 @pytest.mark.parametrize("torn", [b"{", b'{"digest":"00', b"\0" * 700, b"x" * 4095])
