@@ -117,9 +117,12 @@ class Log(Closing):
         them, and for those that the caller kept elsewhere, the entries are there and their
         root is the same. A log that was deleted, cut or forked and signed anew is seen by
         whoever kept a checkpoint, and by nobody else."""
+        # Entries last: what is appended and signed meanwhile must not look as if it were gone.
+        self._checkpoint_lines.end = 0
+        lines = self._checkpoint_lines.read()
         self._reread()
         pinned = list(pins)
-        found = tuple(self._open(line, pinned) for line in self._checkpoint_lines.read())
+        found = tuple(self._open(line, pinned) for line in lines)
         for before, after in pairwise(found):
             if after.size < before.size:
                 raise self._refused("log-order", f"{before.size} entries or more", f"{after.size}")

@@ -39,6 +39,8 @@ FORBIDDEN_NODES = frozenset({"host", "allocation", "free", "conditional"})
 COLLECTIVES = frozenset({"moe.fused_experts_reduce"})
 """Slots that ranks call together beside those named `collective.`: written down, so that old
 bytes are regraded without the contract that was installed."""
+MOST_RANKS = 1024
+"""Of one group: each that is missing is a reason of its own."""
 PERTURB = "perturb"
 """The probe that is a stage of the course, too: replays after it are compared."""
 
@@ -82,12 +84,12 @@ def asked_of(requirement: Requirement) -> Asked:
 def ranks_of(case: RequiredCase) -> int:
     """How many ranks must have seen the case: all of the world for a collective, else one.
 
-    0 where a collective's call does not say how large its world is."""
+    0 where a collective's call does not say how large its world is, or says what none can be."""
     slot = case.descriptor.slot
     if not slot.startswith("collective.") and slot not in COLLECTIVES:
         return 1
     world = case.descriptor.call.get("world_size")
-    return world if isinstance(world, int) else 0
+    return world if isinstance(world, int) and world <= MOST_RANKS else 0
 
 
 def failures(case: RequiredCase, row: Observation, asked: Asked) -> Said:
