@@ -12,6 +12,7 @@ from tests.workflows.fake import FakeExamination
 from cacheon.cli.main import run
 from cacheon.contract.arenas import arena_names, shipped_arena
 from cacheon.engine.request import DeviceFacts, RunSettings, SeenDevice
+from cacheon.evidence.keys import PREFIX, Key
 from cacheon.evidence.launch import DeviceIdentity, Launch
 from cacheon.evidence.requirement import Requirement
 from cacheon.records.canonical import decode, encode
@@ -22,7 +23,7 @@ from cacheon.workflows.launch import launch
 
 ROOT = Path(__file__).parents[2]
 RMS = EXAMPLES / "good" / "torch_rmsnorm"
-KEY = sha256(b"a key")
+KEY = Key(bytes(32)).public.removeprefix(PREFIX)
 Captured = pytest.CaptureFixture[str]
 H200 = SeenDevice(name="NVIDIA H200", architecture="sm90", memory=143771)
 
@@ -341,6 +342,7 @@ def test_an_arena_of_ones_own_pins_its_own_keys(
         (("--observer", "me"), "--observer: expected NAME=KEY"),
         (("--observer", "ME=" + KEY), "--observer: expected NAME=KEY"),
         (("--observer", "you=" + KEY.upper()), "--observer: expected NAME=KEY"),
+        (("--observer", "you=" + "00" * 32), "public-key: expected a point of the curve's"),
         (("--arena", "nosuch"), "arena: expected one of h200-decode"),
         (("--arena", "h200-tp2"), "arena h200-tp2: expected a target of this arena"),
         (("--launch", str(RMS / "manifest.toml")), "not-a-record"),

@@ -92,12 +92,19 @@ def test_a_grade_that_its_evidence_does_not_bear_out(graded: str, capsys: Captur
     assert "  published FAIL\n  today     PASS\n  every-case-shown\n" in out
     assert "graded by another version of the code: 0.0\n" in out
     # Another version of the code that comes to the same is no difference.
-    assert run(auditing(published(graded, grader="0.0", grader_digest="0" * 64))) == 0
-    assert "graded by another version of the code: 0.0\n" in capsys.readouterr().out
+    assert run(auditing(published(graded, grader="0.0\u202e", grader_digest="0" * 64))) == 0
+    assert "graded by another version of the code: 0.0\\u202e\n" in capsys.readouterr().out
 
 
 def test_a_delivery_left_out_of_a_grade_is_no_match(graded: str) -> None:
     assert run(auditing(published(graded, deliveries=()))) == 1
+
+
+def test_a_grade_that_names_other_evidence_than_it_rests_on(graded: str, capsys: Captured) -> None:
+    assert run(auditing(published(graded, observations=()))) == 1
+    out = capsys.readouterr().out
+    assert "  the grade names another policy, or other evidence, than it rests on\n" in out
+    assert "another version of the code" not in out
 
 
 @pytest.mark.parametrize("which", ["observation", "delivery", "requirement"])

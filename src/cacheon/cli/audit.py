@@ -15,7 +15,8 @@ Examples:
 \b
 Exit codes:
   0 the same decision for the same reasons; the log, where one is given, fits and covers it
-  1 another decision, other reasons, or the log contradicts what it signed or does not cover it
+  1 another decision, other reasons or evidence, a delivery that it leaves out makes it worse;
+    or the log contradicts what it signed or does not cover it
   2 no grade, no store, no log, or signed by nobody pinned
   3 evidence is gone, so that nobody can recompute it; or a store could not be read
 """

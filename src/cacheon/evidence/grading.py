@@ -51,8 +51,8 @@ def grade(store: Store, requirement: str) -> Grade:
 def regrade(blobs: Blobs, published: Grade) -> Grade:
     """The same evidence graded again, by this code and from these bytes.
 
-    Deliveries that came since are not looked at. Where the published grade missed one that
-    is here now, the two may differ, and should."""
+    Deliveries that it does not name are not looked at (`auditing.recompute` does). Where the
+    published grade missed one that is here now, the two may differ, and should."""
     rests_on = [Committed(observer="", digest=digest) for digest in published.deliveries]
     rests_on += [
         Committed(observer=reason.observer, digest=reason.detail)

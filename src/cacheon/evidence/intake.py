@@ -57,7 +57,8 @@ def take_in(
     6. Each observation, read from `source`: its size, digest, canonical bytes, types, and all
        that it binds; a required case, seen on CUDA in the required isolation; no case twice.
     7. Only now is anything kept: observations, the envelope, the pointer that spends the
-       nonce for the key, and last the one from which on the delivery counts.
+       nonce for the key, and last the one from which on the delivery counts. What a sweep took
+       meanwhile is put back: from the pointer on it is reached.
 
     Raises RecordRefused or StoreRefused, whose `code` is one of `evidence.reasons`, before 7:
     then nothing was kept. Of two callers that spend one nonce at once the later is refused in
@@ -97,6 +98,10 @@ def take_in(
         fresh = store.link(DELIVERIES, counts, digest)
     except PointerTaken as taken:
         raise _spent(delivery) from taken
+    # A sweep that spares nothing young may have taken some before the pointer held them.
+    for name, observation in zip(delivery.observations, read.data, strict=True):
+        if not store.has(name):
+            store.put(observation)
     shown = Delivered(digest=digest, delivery=delivery, rows=tuple(read.rows), missing=())
     return TakenIn(
         requirement=delivery.requirement,

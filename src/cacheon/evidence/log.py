@@ -31,7 +31,7 @@ from cacheon.evidence.checkpoint import (
 from cacheon.evidence.closing import Closing
 from cacheon.evidence.envelope import Pin
 from cacheon.evidence.keys import Key
-from cacheon.evidence.store.errors import failing
+from cacheon.evidence.store.errors import StoreRefused, failing
 from cacheon.evidence.store.layout import make_root
 from cacheon.evidence.store.limits import LIMITS
 from cacheon.evidence.store.lines import Lines
@@ -117,9 +117,12 @@ class Log(Closing):
         them, and for those that the caller kept elsewhere, the entries are there and their
         root is the same. A log that was deleted, cut or forked and signed anew is seen by
         whoever kept a checkpoint, and by nobody else."""
+        # Entries last: what is appended and signed meanwhile must not look as if it were gone.
+        self._checkpoint_lines.end = 0
+        lines = self._checkpoint_lines.read()
         self._reread()
         pinned = list(pins)
-        found = tuple(self._open(line, pinned) for line in self._checkpoint_lines.read())
+        found = tuple(self._open(line, pinned) for line in lines)
         for before, after in pairwise(found):
             if after.size < before.size:
                 raise self._refused("log-order", f"{before.size} entries or more", f"{after.size}")
@@ -127,8 +130,9 @@ class Log(Closing):
         return found
 
     def absent(self, store: Store) -> tuple[Entry, ...]:
-        """Entries whose bytes the store lacks: evidence that was deleted."""
-        return tuple(entry for entry in self.entries() if not store.has(entry.digest))
+        """Entries whose bytes the store lacks, whatever lies in their place: evidence that was
+        deleted. Raises StoreFailed where the file system does."""
+        return tuple(entry for entry in self.entries() if not _holds(store, entry.digest))
 
     def inclusion(self, index: int, checkpoint: Checkpoint) -> Inclusion:
         """The proof that the entry at `index` is one of the checkpoint's."""
@@ -212,3 +216,12 @@ class Log(Closing):
 
     def _refused(self, code: str, expected: str, got: str) -> RecordRefused:
         return RecordRefused(code, file=self.path, expected=expected, got=got)
+
+
+def _holds(store: Store, digest: str) -> bool:
+    """Whether the bytes themselves are there: a file of that name is soon made."""
+    try:
+        store.get(digest)
+    except StoreRefused:
+        return False
+    return True

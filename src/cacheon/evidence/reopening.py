@@ -45,7 +45,9 @@ def reopen(blobs: Blobs, digest: str, deliveries: Iterable[Committed]) -> Reopen
     1. The requirement, from its bytes; without it nothing else is looked at.
     2. Each delivery: the bytes, through the gate; signed by the observer that it names, whose
        key the requirement pins. Bytes that cannot be had are a delivery that is lost; bytes
-       that are no such delivery are none, and change nothing.
+       that are no such delivery are none, and change nothing. Under the name of a pinned key
+       nothing is ever committed but its own delivery: where it names anything else, the one
+       that it named is lost.
     3. Each observation that a delivery lists: the bytes, through the gate. One that cannot be
        read as an observation is missing, whatever the cause: it was signed for.
 
@@ -68,6 +70,8 @@ def reopen(blobs: Blobs, digest: str, deliveries: Iterable[Committed]) -> Reopen
             lost.append(each)
             continue
         delivery = reader.delivery(each.digest, data, keys)
+        if each.observer in keys and not _is_of(delivery, each.observer, digest):
+            lost.append(each)
         if delivery is None:
             continue
         # 3.
@@ -113,6 +117,13 @@ def _claimed(data: bytes, source: str) -> tuple[Envelope, Delivery]:
         )
     delivery = decode(claimed.payload, Delivery, limit=LIMITS.record_bytes, source=source)
     return claimed, delivery
+
+
+def _is_of(delivery: Delivery | None, observer: str, requirement: str) -> bool:
+    return delivery is not None and (delivery.observer, delivery.requirement) == (
+        observer,
+        requirement,
+    )
 
 
 class _Reader:

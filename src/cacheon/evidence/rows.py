@@ -39,6 +39,8 @@ FORBIDDEN_NODES = frozenset({"host", "allocation", "free", "conditional"})
 COLLECTIVES = frozenset({"moe.fused_experts_reduce"})
 """Slots that ranks call together beside those named `collective.`: written down, so that old
 bytes are regraded without the contract that was installed."""
+MOST_RANKS = 1024
+"""Of one group: each that is missing is a reason of its own."""
 PERTURB = "perturb"
 """The probe that is a stage of the course, too: replays after it are compared."""
 
@@ -82,12 +84,12 @@ def asked_of(requirement: Requirement) -> Asked:
 def ranks_of(case: RequiredCase) -> int:
     """How many ranks must have seen the case: all of the world for a collective, else one.
 
-    0 where a collective's call does not say how large its world is."""
+    0 where a collective's call does not say how large its world is, or says what none can be."""
     slot = case.descriptor.slot
     if not slot.startswith("collective.") and slot not in COLLECTIVES:
         return 1
     world = case.descriptor.call.get("world_size")
-    return world if isinstance(world, int) else 0
+    return world if isinstance(world, int) and world <= MOST_RANKS else 0
 
 
 def failures(case: RequiredCase, row: Observation, asked: Asked) -> Said:
@@ -192,6 +194,9 @@ def _gaps_of_ranks(ranks: tuple[RankObservation, ...], count: int, asked: Asked)
     said: Said = [("rank-missing", f"rank {rank}") for rank in wanted if rank not in seen]
     if len(seen) != len(set(seen)) or not set(seen) <= set(wanted):
         said.append(("row-incoherent", f"ranks {one_line(str(seen), 80)} of {len(wanted)}"))
+        # Of ranks that nobody asked for there may be as many as a row has room for: a reason
+        # for each would make the grade too large to publish, and a failure beside it unseen.
+        return tuple(said)
     for rank in ranks:
         said += _gaps_of_rank(rank, asked)
     return tuple(said)
@@ -203,6 +208,7 @@ def _gaps_of_rank(rank: RankObservation, asked: Asked) -> Said:
     said: Said = [("order-missing", f"{where}, {order}") for order in ORDERS if order not in seen]
     if len(seen) != len(set(seen)):
         said.append(("row-incoherent", f"{where}: an order twice"))
+        return said
     for order in rank.orders:
         said += _gaps_of_order(f"{where}, {order.order}", order, asked)
     return said

@@ -4,7 +4,7 @@ What is bound has been sorted by `evidence.binding`; what was set aside does not
 so that it cannot change anything.
 """
 
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from cacheon.evidence.binding import Bound, Delivered
 from cacheon.evidence.delivery import Delivery
@@ -13,9 +13,12 @@ from cacheon.evidence.reasons import RANK, REASONS
 from cacheon.evidence.requirement import RequiredCase, Requirement
 from cacheon.evidence.rows import asked_of, failures, gaps
 from cacheon.evidence.soundness import unsound
+from cacheon.records.canonical import respell
 from cacheon.records.errors import one_line
 
 _Shown = Literal["failed", "open", "passed"]
+MOST_SAID: Final = 5 << 20
+"""Bytes of all reasons together: with the digests that it rests on a grade is one record."""
 
 
 class Verdict(NamedTuple):
@@ -46,8 +49,8 @@ def decide(requirement: Requirement, bound: Bound) -> Verdict:
     3. **PASS** else. By 1e every member has an applicable case, by 2c every delivery has a row
        of it, by 1b and 2e that row passed and is complete, by 2b there is a delivery.
 
-    Every reason that holds is given: those of the decision's own kind first, gravest first.
-    The answer does not depend on the order of anything.
+    Every reason that holds is given, as far as a grade has room for them: those of the
+    decision's own kind first, gravest first. The answer does not depend on the order of anything.
 
     The caller owes what `binding.bind` lists, and beside it: that all deliveries known for the
     requirement were offered, that the requirement is one that the authority published, and
@@ -108,7 +111,18 @@ def _verdict(reasons: list[Reason], cases: dict[str, RequiredCase]) -> Verdict:
         ),
     )
     failed = REASONS[ordered[0].code].leads == "FAIL"
-    return Verdict("FAIL" if failed else "NO_DECISION", tuple(ordered))
+    return Verdict("FAIL" if failed else "NO_DECISION", _fitting(ordered))
+
+
+def _fitting(ordered: list[Reason]) -> tuple[Reason, ...]:
+    """The first of them, as many as a grade has room for: an observer whose every row leaves
+    everything open must not keep a failure from being published."""
+    left = MOST_SAID
+    for count, each in enumerate(ordered):
+        left -= len(respell(each)) + len(",")
+        if left < 0:
+            return tuple(ordered[:count])
+    return tuple(ordered)
 
 
 def _about(case: RequiredCase, delivered: Delivered, code: str, detail: str) -> Reason:

@@ -25,13 +25,17 @@ def audit_lines(
     if outcome == "differs":
         yield [("", "  today     "), (STYLES[made.decision], made.decision)]
         yield from reason_lines(made)
+        if (made.decision, made.reasons) == (published.decision, published.reasons):
+            yield [("red", "  the grade names another policy, or other evidence, than it rests on")]
     for each in lost:
         yield [
             ("red", f"  lost {each.what}: {each.code}"),
             ("dim", f"  {one_line(each.detail)}"),
         ]
     if published.grader_digest != made.grader_digest:
-        yield [("yellow", f"  graded by another version of the code: {published.grader[:40]}")]
+        yield [
+            ("yellow", f"  graded by another version of the code: {one_line(published.grader, 40)}")
+        ]
     yield [("dim", f"  requirement {published.requirement}")]
     yield [("dim", f"  grade       {digest}")]
 

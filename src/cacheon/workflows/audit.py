@@ -7,6 +7,7 @@ from cacheon.evidence.auditing import Outcome, follow, listed, recompute
 from cacheon.evidence.checkpoint import Entry
 from cacheon.evidence.grade import Grade, SetAside
 from cacheon.evidence.log import Log
+from cacheon.evidence.pointers import committed
 from cacheon.evidence.store import LIMITS, DirectoryStore
 from cacheon.records.canonical import decode
 from cacheon.records.errors import InputError, RecordRefused
@@ -65,7 +66,7 @@ def audit(
         digest = named_digest(kept, named)
         data = kept.get(digest)
         published = decode(data, Grade, limit=LIMITS.record_bytes, source=digest)
-        recomputed = recompute(kept, published)
+        recomputed = recompute(kept, published, committed(kept, published.requirement))
         logged = None
         if log is not None:
             logged = _look(log, pinned_log(keys), since, kept, published.requirement, digest)

@@ -7,6 +7,7 @@ from pathlib import Path
 from cacheon.evidence.auditing import recompute
 from cacheon.evidence.grade import Decision, Grade
 from cacheon.evidence.keys import PREFIX, Key
+from cacheon.evidence.pointers import committed
 from cacheon.evidence.requirement import Requirement
 from cacheon.evidence.statements import grade_statement, sign_statements, summary_statement
 from cacheon.evidence.store import LIMITS, DirectoryStore
@@ -48,7 +49,7 @@ def export(
         grade = decode(data, Grade, limit=LIMITS.record_bytes, source=digest)
         if grade.decision == "NO_DECISION":
             raise InfrastructureError(f"grade {digest}: NO_DECISION: there is nothing to export")
-        found = recompute(kept, grade)
+        found = recompute(kept, grade, committed(kept, grade.requirement))
         if found.outcome == "lost":
             lost = found.lost[0]
             raise InfrastructureError(f"grade {digest}: {lost.what} is gone ({lost.code})")

@@ -7,6 +7,7 @@ from pathlib import Path
 from cacheon.bundle import open_bundle
 from cacheon.contract.arenas.reading import NAME
 from cacheon.evidence.grade import Reason
+from cacheon.evidence.keys import PREFIX, check_public
 from cacheon.evidence.launch import Launch
 from cacheon.evidence.requirement import Observer, Requirement
 from cacheon.evidence.requiring import foreseen, require
@@ -70,7 +71,8 @@ def issue(
 
 
 def pinned(text: str) -> Observer:
-    """An observer from NAME=KEY. Raises InputError."""
+    """An observer from NAME=KEY. Raises InputError, also for a key under which anybody can
+    sign, or nobody: nothing could be taken in for it."""
     name, equals, key = text.partition("=")
     if not equals or not NAME.match(name) or not is_digest(key):
         raise InputError(
@@ -78,4 +80,5 @@ def pinned(text: str) -> Observer:
             expected="NAME=KEY: a-z, digits, ., _ and -; 64 lower-case hexadecimal characters",
             got=repr(text),
         )
+    check_public(PREFIX + key)
     return Observer(key=key, name=name)

@@ -90,6 +90,14 @@ def _audits() -> Iterator[Entry]:
     yield audited("differs-pass-that-rests-on-nothing", hidden, published(hidden))
     other = a_grade(reasons=[a_reason("every-case-shown", detail="and more")])
     yield audited("differs-in-a-reason", other, published(other))
+    for what, fields in (
+        ("observations", {"observations": []}),
+        ("deliveries", {"deliveries": sorted([delivery_of(GOOD), ROW])}),
+        ("policy", {"policy__version": 9}),
+    ):
+        named = a_grade(**fields)
+        yield audited(f"differs-in-the-{what}-that-it-names", named, published(named))
+    yield from _left_out()
     nobody = a_grade(decision="NO_DECISION", reasons=[a_reason("no-evidence")])
     yield audited("differs-no-decision-over-a-pass", nobody, published(nobody))
     files = published(grade)
@@ -103,6 +111,23 @@ def _audits() -> Iterator[Entry]:
         yield audited(f"lost-{what}-deleted", grade, rest)
         yield audited(f"lost-{what}-swapped", grade, files | {place: b"{}"})
     yield audited("refused-not-a-record-audit-of-a-requirement", REQUIREMENT, files)
+
+
+def _left_out() -> Iterator[Entry]:
+    """A grade that names one of two deliveries that were taken in."""
+    grade = a_grade()
+    rows = {"failing": {"failure": "replay", "stage": "replay"}, "incomplete": {"complete": False}}
+    for what, fields in rows.items():
+        first, *rest = rows_of(lab=1)
+        other = taken_in([changed(first, **fields), *rest], lab=1)
+        name = f"differs-pass-that-leaves-out-a-delivery-that-is-{what}"
+        yield audited(name, grade, published(grade, GOOD | other))
+    another = taken_in(rows_of(lab=1), lab=1)
+    lost = {name: data for name, data in another.items() if name != blob(digest(first))}
+    name = "differs-pass-that-leaves-out-a-delivery-that-lost-a-row"
+    yield audited(name, grade, published(grade, GOOD | lost))
+    name = "same-though-another-delivery-passes-too"
+    yield audited(name, grade, published(grade, GOOD | another))
 
 
 # --- the log -----------------------------------------------------------------------------------
@@ -164,6 +189,8 @@ def _logs() -> Iterator[Entry]:
     yield Entry("fits", (f"{verify} --since kept.json --store evidence",), whole)
     deleted = files | a_log([*lines, stranger], a_checkpoint([*lines, stranger]))
     yield Entry("deleted-evidence-that-is-listed", (f"{verify} --store evidence",), deleted)
+    other = whole | {blob(digest(grade)): b"{}"}
+    yield Entry("deleted-other-bytes-in-its-place", (f"{verify} --store evidence",), other)
     shrunk = a_log([one], a_checkpoint(lines))
     yield Entry("contradicted-log-shrunk", (verify,), shrunk)
     forked = a_log([two, one], a_checkpoint(lines))
@@ -194,6 +221,10 @@ def _exports() -> Iterator[Entry]:
     yield _export("unexported-what-the-evidence-does-not-bear-out", forged, published(forged) | key)
     nothing = a_grade(decision="NO_DECISION", reasons=[a_reason("no-evidence")])
     yield _export("unexported-no-decision", nothing, published(nothing) | key)
+    first, *rest = rows_of(lab=1)
+    failing = GOOD | taken_in([changed(first, failure="replay"), *rest], lab=1)
+    name = "unexported-pass-that-leaves-out-a-delivery-that-is-failing"
+    yield _export(name, grade, published(grade, failing) | key)
     lost = {name: data for name, data in published(grade).items() if name != blob(ROW)}
     yield _export("unexported-evidence-deleted", grade, lost | key)
     exposed = _export("refused-key-exposed", grade, published(grade) | key)

@@ -25,6 +25,7 @@ from tests.conformance.making.world import (
     a_row,
     an_envelope,
     canonical,
+    changed,
     digest,
     rows_of,
     sha256,
@@ -100,6 +101,16 @@ def _deliveries() -> Iterator[Entry]:
     ):
         files = sent(lab=1) | GOOD | {pointer: data}
         yield Entry(f"{what}-pointer-{how}", (INTAKE, GRADE), files)
+    # What failed is hidden behind the name of something else that lies there.
+    failed = taken_in([changed(row, failure="replay") for row in rows_of(lab=1)], lab=1)
+    of_failed = f"evidence/pointers/delivery/{_name(1)}"
+    for how, named in (
+        ("another-delivery", delivery_of(GOOD)),
+        ("an-observation", ROW),
+        ("the-requirement", digest(REQUIREMENT)),
+    ):
+        pointed = GOOD | failed | {of_failed: f"{named}\n".encode()}
+        yield regraded(f"{what}-pointer-of-{how}", pointed)
     yield regraded("no-decision-no-evidence-delivery-deleted", gone(GOOD, place))
     yield regraded("no-decision-no-evidence-pointer-is-a-link", moved(pointer), _link(pointer))
 
@@ -144,9 +155,13 @@ def _smuggled() -> Iterator[Entry]:
     )
     later = [a_row(case, run=RUNS[1]) for case in (SMALL, LARGE, BEYOND)]
     twice = a_delivery([digest(row) for row in later], said={"run": RUNS[1]})
-    second = _committed(an_envelope(canonical(twice), 0), lab=1)
-    second |= {blob(digest(row)): canonical(row) for row in later}
-    yield regraded("no-decision-delivered-twice-under-another-name", GOOD | second)
+    for lab, name in (
+        (3, "no-decision-delivered-twice-under-another-name"),
+        (1, "no-decision-delivery-missing-a-second-one-of-another-under-its-name"),
+    ):
+        second = _committed(an_envelope(canonical(twice), 0), lab=lab)
+        second |= {blob(digest(row)): canonical(row) for row in later}
+        yield regraded(name, GOOD | second)
     failing = taken_in(FAILING)
     yield regraded(
         "fail-failed-replay-beside-a-smuggled-pass",

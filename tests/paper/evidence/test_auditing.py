@@ -13,10 +13,12 @@ from cacheon.evidence.auditing import LOST, follow, listed, recompute
 from cacheon.evidence.checkpoint import ROLE, Checkpoint
 from cacheon.evidence.envelope import Pin
 from cacheon.evidence.grade import Grade
-from cacheon.evidence.grading import grade
+from cacheon.evidence.grading import grade, grade_reopened
 from cacheon.evidence.intake import take_in
 from cacheon.evidence.log import Log
+from cacheon.evidence.pointers import committed
 from cacheon.evidence.reasons import REASONS
+from cacheon.evidence.reopening import reopen
 from cacheon.evidence.store import DirectoryStore, StoreRefused
 from cacheon.records.canonical import encode
 from cacheon.records.digest import sha256
@@ -59,10 +61,10 @@ def published(store: DirectoryStore) -> Grade:
 
 def test_the_same_evidence_is_the_same_grade(store: DirectoryStore, published: Grade) -> None:
     assert published.decision == "PASS"
-    found = recompute(store, published)
+    found = recompute(store, published, ())
     assert found == ("same", published, ())
     other = msgspec.structs.replace(published, grader="9", grader_digest=sha256(b"9"))
-    assert recompute(store, other).outcome == "same"
+    assert recompute(store, other, ()).outcome == "same"
 
 
 def test_a_decision_or_a_reason_that_differs(store: DirectoryStore, published: Grade) -> None:
@@ -75,12 +77,37 @@ def test_a_decision_or_a_reason_that_differs(store: DirectoryStore, published: G
         ),
         msgspec.structs.replace(published, deliveries=()),
     ):
-        assert recompute(store, forged).outcome == "differs"
+        assert recompute(store, forged, ()).outcome == "differs"
+
+
+def test_what_it_names_that_differs(store: DirectoryStore, published: Grade) -> None:
+    for field, value in (
+        ("observations", published.observations[1:]),
+        ("observations", (*published.observations, DIGEST)),
+        ("deliveries", (*published.deliveries, published.observations[0])),
+        ("policy", msgspec.structs.replace(PINNED.policy, version=99)),
+    ):
+        forged = msgspec.structs.replace(published, **{field: value})
+        assert recompute(store, forged, ()).outcome == "differs"
+
+
+def test_a_delivery_that_the_grade_leaves_out(store: DirectoryStore) -> None:
+    taken = committed(store, DIGEST)
+    for each in taken:
+        alone = grade_reopened(reopen(store, DIGEST, [each]))
+        assert recompute(store, alone, taken) == ("same", alone, ())
+        (other,) = {*taken} - {each}
+        gone = Without(store, other.digest)
+        found = recompute(gone, alone, taken)
+        assert (found.outcome, found.made.decision) == ("differs", "NO_DECISION")
+        nothing = grade_reopened(reopen(store, DIGEST, []))
+        # What it said could be known then, and more has come since.
+        assert recompute(store, nothing, taken).outcome == "same"
 
 
 def test_what_it_rests_on_and_is_gone(store: DirectoryStore, published: Grade) -> None:
     for gone in (*published.deliveries, *published.observations, DIGEST):
-        found = recompute(Without(store, gone), published)
+        found = recompute(Without(store, gone), published, ())
         assert found.outcome == "lost"
         assert [(each.what, each.code) for each in found.lost] == [(gone, "missing")]
         assert found.made.decision == "NO_DECISION"
@@ -91,13 +118,13 @@ def test_a_grade_of_a_lost_requirement(store: DirectoryStore, published: Grade) 
     lost = msgspec.structs.replace(
         published,
         decision="NO_DECISION",
-        reasons=recompute(blobs, published).made.reasons,
+        reasons=recompute(blobs, published, ()).made.reasons,
         policy=None,
         deliveries=(),
         observations=(),
     )
-    assert recompute(blobs, lost).outcome == "same"
-    assert recompute(store, lost).outcome == "differs"
+    assert recompute(blobs, lost, ()).outcome == "same"
+    assert recompute(store, lost, ()).outcome == "differs"
 
 
 def test_the_codes_of_lost_bytes_are_known() -> None:

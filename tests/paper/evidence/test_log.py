@@ -25,6 +25,7 @@ from cacheon.evidence.keys import Key
 from cacheon.evidence.log import Log
 from cacheon.evidence.store import LIMITS, DirectoryStore, StoreFailed, StoreRefused
 from cacheon.evidence.store import lines as files_of_lines
+from cacheon.evidence.store.lines import Lines
 from cacheon.records.canonical import encode
 from cacheon.records.digest import sha256
 from cacheon.records.errors import RecordRefused
@@ -250,6 +251,25 @@ def test_a_log_written_anew_is_seen_by_who_kept_a_checkpoint(log: Log, root: Pat
                 assert code(lambda anew=anew: anew.check(PINS, kept=[kept])) == said
 
 
+def test_what_is_signed_while_a_log_is_read_is_not_gone(
+    log: Log, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(log, 3)
+    read = Lines.read
+
+    def signed_after(lines: Lines) -> list[bytes]:
+        found = read(lines)
+        monkeypatch.setattr(Lines, "read", read)
+        with reopened(root) as writer:
+            writer.append("grade", DIGESTS[3])
+            writer.checkpoint(KEY)
+        return found
+
+    monkeypatch.setattr(Lines, "read", signed_after)
+    assert [made.size for made in log.check(PINS)] == [3]
+    assert [made.size for made in log.check(PINS)] == [3, 4]
+
+
 def test_evidence_that_was_deleted_is_named(log: Log, tmp_path: Path) -> None:
     with DirectoryStore.open(tmp_path / "store", create=True) as store:
         there = store.put(b"there")
@@ -258,6 +278,11 @@ def test_evidence_that_was_deleted_is_named(log: Log, tmp_path: Path) -> None:
         assert log.absent(store) == (
             Entry(schema="cacheon/log-entry/1", kind="grade", digest=DIGESTS[0]),
         )
+        # A file of the name is not the record.
+        place = tmp_path / "store" / "blobs" / there[:2] / there
+        place.unlink()
+        place.write_bytes(b"other")
+        assert [entry.digest for entry in log.absent(store)] == [there, DIGESTS[0]]
 
 
 @pytest.mark.parametrize("torn", [b"{", b'{"digest":"00', b"\0" * 700, b"x" * 4095])

@@ -114,6 +114,23 @@ def test_killed_anywhere_it_counts_only_once_all_is_there(tmp_path: Path, step: 
         assert not take_in(store, DATA, Box(*ROWS)).again
 
 
+def test_what_a_sweep_takes_before_the_pointers_is_put_back(tmp_path: Path) -> None:
+    class Swept(Stopping):
+        def put(self, data: bytes) -> str:
+            digest = self._store.put(data)
+            if data == DATA:
+                for name in WHOLE.observations[1:3]:
+                    (tmp_path / "store" / "blobs" / name[:2] / name).unlink()
+            return digest
+
+        def _step(self) -> None:
+            return None
+
+    with a_store(tmp_path) as store:
+        take_in(cast(DirectoryStore, Swept(store, 0)), DATA, Box(*ROWS))
+        assert kept(store)[0] == {DIGEST, sha256(DATA), *WHOLE.observations}
+
+
 class Stopping:
     """A store whose machine fails at one of its writes: five observations, the envelope,
     two pointers."""

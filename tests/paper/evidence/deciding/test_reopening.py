@@ -115,9 +115,26 @@ FORGED = sealed(replace(statement(ROWS), observer=PUBLIC[1]), 0)
 )
 def test_bytes_that_are_no_such_delivery_change_nothing(data: bytes, code: str) -> None:
     good = sealed(statement(ROWS))
-    got = reopened(a_box(data, good), data, good)
+    alone = reopened(a_box(good), good)
+    box, others = a_box(data, good), [Committed(PUBLIC[0], name_of(good))]
+    for observer in (PUBLIC[2], ""):
+        got = reopen(box, DIGEST, [Committed(observer, name_of(data)), *others])
+        assert codes(got) == [(name_of(data), code)]
+        assert got.lost == () and got.delivered == alone.delivered
+    # Under the name of a pinned key lay a delivery of that key.
+    there = Committed(PUBLIC[1], name_of(data))
+    got = reopen(box, DIGEST, [there, *others])
     assert codes(got) == [(name_of(data), code)]
-    assert got.lost == () and got.delivered == reopened(a_box(good), good).delivered
+    assert got.lost == (there,) and got.delivered == alone.delivered
+
+
+def test_another_delivery_under_the_name_of_a_pinned_key_is_not_its_own() -> None:
+    mine = sealed(statement(ROWS))
+    elsewhere = sealed(replace(statement(ROWS, signer=1), requirement=name_of(b"")), 1)
+    for other in (mine, elsewhere):
+        there = Committed(PUBLIC[1], name_of(other))
+        got = reopen(a_box(other), DIGEST, [there])
+        assert got.lost == (there,) and [each.digest for each in got.delivered] == [there.digest]
 
 
 def test_further_signatures_change_nothing() -> None:

@@ -23,6 +23,7 @@ from cacheon.evidence.rows import (
     ADVICE,
     CLASS_OF,
     FORBIDDEN_NODES,
+    MOST_RANKS,
     Said,
     asked_of,
     failures,
@@ -218,6 +219,16 @@ def test_a_world_may_be_large() -> None:
     assert len(detail) == len("ranks ") + 80 + len(" of 300")
 
 
+def test_what_nobody_asked_for_is_one_reason_however_much_there_is() -> None:
+    strangers = tuple(RankObservation(rank=rank, orders=()) for rank in range(9_000))
+    assert [code for code, _ in judged(ranks=strangers)[1]] == ["row-incoherent"]
+    short = replace(a_rank(0).orders[0], stages=())
+    assert judged(ranks=orders(*[short] * 9_000))[1] == [
+        ("order-missing", "rank 0, ascending"),
+        ("row-incoherent", "rank 0: an order twice"),
+    ]
+
+
 def test_a_collective_has_the_ranks_of_its_world_and_any_other_call_one() -> None:
     assert ranks_of(GROUP) == 2
     assert ranks_of(required_case("norm.rmsnorm", "v", 8, world=4)) == 1
@@ -227,6 +238,8 @@ def test_a_collective_has_the_ranks_of_its_world_and_any_other_call_one() -> Non
     for name, slot in SLOTS.items():
         ranks = ranks_of(required_case(name, "v", 8, world=2))
         assert ranks == (2 if slot.kind == "collective" else 1), name
+    for world, count in ((MOST_RANKS, MOST_RANKS), (MOST_RANKS + 1, 0), (1 << 52, 0)):
+        assert ranks_of(required_case(REDUCE, "v", 8, world=world)) == count
     text: dict[str, str | int] = {"world_size": "2"}
     assert ranks_of(replace(GROUP, descriptor=replace(GROUP.descriptor, call=text))) == 0
 

@@ -23,6 +23,7 @@ from tests.paper.evidence.deciding.world import (
     rows_of,
 )
 
+from cacheon.evidence import veto
 from cacheon.evidence.binding import Committed, Delivered
 from cacheon.evidence.delivery import Delivery
 from cacheon.evidence.grade import Reason
@@ -340,3 +341,20 @@ def test_the_gravest_leads_then_the_requirement_s_order_then_the_observer_s() ->
         ]
         for key in (first, last)
     ] + [("quorum", "", "")]
+
+
+def test_there_are_no_more_reasons_than_a_grade_has_room_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    failing = a_delivery(changed(FIRST, failure="eager", stage="load"))
+    lost = [Committed(KEYS[1], sha256(b"%d" % number)) for number in range(26_000)]
+    got = graded(failing, lost=lost)
+    assert got.decision == "FAIL" and got.reasons[0].code == "failed-eager"
+    size, last = len(encode(got.reasons)) - 1, len(encode(got.reasons[-1])) + 1
+    assert 5 << 20 >= size > (5 << 20) - last
+    some = graded(failing, lost=lost[:9])
+    exact = len(encode(some.reasons)) - 1
+    for room, count in ((exact, 0), (exact - 1, 1), (exact - last, 1), (exact - last - 1, 2)):
+        monkeypatch.setattr(veto, "MOST_SAID", room)
+        expected = some.reasons[: len(some.reasons) - count]
+        assert graded(failing, lost=lost[:9]) == ("FAIL", expected)
