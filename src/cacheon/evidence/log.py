@@ -93,7 +93,7 @@ class Log(Closing):
         with self._alone():
             self._reread()
             trusted = [*pins, Pin(key=key.public, role=ROLE)]
-            last = [self._open(line, trusted) for line in self._checkpoint_lines.read()[-1:]]
+            last = [self._open(line, trusted) for line in self._signed()[-1:]]
             self._compare(last)
             new = Checkpoint(
                 schema="cacheon/checkpoint/1",
@@ -118,8 +118,7 @@ class Log(Closing):
         root is the same. A log that was deleted, cut or forked and signed anew is seen by
         whoever kept a checkpoint, and by nobody else."""
         # Entries last: what is appended and signed meanwhile must not look as if it were gone.
-        self._checkpoint_lines.end = 0
-        lines = self._checkpoint_lines.read()
+        lines = self._signed()
         self._reread()
         pinned = list(pins)
         found = tuple(self._open(line, pinned) for line in lines)
@@ -187,8 +186,13 @@ class Log(Closing):
                     "log-forked", f"root {checkpoint.root}", f"{roots[checkpoint.size]}"
                 )
 
+    def _signed(self) -> list[bytes]:
+        """The lines of all checkpoints, read anew."""
+        self._checkpoint_lines.end = 0
+        return self._checkpoint_lines.read()
+
     def _reread(self) -> None:
-        self._entry_lines.end = self._checkpoint_lines.end = 0
+        self._entry_lines.end = 0
         self._entries, self._leaves, self._index = [], [], {}
         self._refresh()
 

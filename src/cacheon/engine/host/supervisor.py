@@ -1,7 +1,6 @@
 """Starts the zygote and, through it, the children; keeps what they print; ends them.
 
-The host imports no torch. A candidate's endless output is drained and dropped, so that it
-can neither fill a pipe nor this process.
+The host imports no torch.
 """
 
 import contextlib
