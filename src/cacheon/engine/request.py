@@ -46,7 +46,8 @@ class VariantRequest(Record):
 class RunSettings(Record):
     """How every variant of a run is examined. `replays`: compared replays a case and
     order; `soak`: replays in bursts after them. `scratch`: directories that go with the
-    examination, even where its host is killed."""
+    examination, even where its host is killed. `triton`: whether a candidate may compile with
+    it, a hint that saves time."""
 
     device: Device
     seed: int
@@ -55,6 +56,7 @@ class RunSettings(Record):
     isolation: Isolation = "process"
     budget: Budget = Budget()
     scratch: tuple[str, ...] = ()
+    triton: bool = True
 
 
 class SeenDevice(Record):

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cacheon.bundle import Bundle, Variant, open_bundle, take_snapshot
+from cacheon.bundle.tree import read_file
 from cacheon.engine.removing import remove
-from cacheon.records.errors import CacheonError
+from cacheon.records.errors import CacheonError, InputError
 from cacheon.records.strict import Record
 from cacheon.scan.bundles import scan_bundle
 from cacheon.scan.findings import ScanFinding
@@ -45,6 +46,16 @@ class Opening(list[Opened | Unusable]):
         super().__init__()
         self.directory = directory
 
+    def may_compile(self) -> bool:
+        """Whether a source names Triton, or what compiles with it."""
+        return any(
+            word in text
+            for opened in self
+            if isinstance(opened, Opened)
+            for text in _sources(opened.bundle)
+            for word in (b"triton", b"compile")
+        )
+
 
 @contextmanager
 def opened(paths: Sequence[Path], options: Options) -> Iterator[Opening]:
@@ -60,6 +71,14 @@ def opened(paths: Sequence[Path], options: Options) -> Iterator[Opening]:
         yield bundles
     finally:
         remove(bundles.directory)
+
+
+def _sources(bundle: Bundle) -> Iterator[bytes]:
+    for file in bundle.files:
+        if file.path.endswith(".py"):
+            # One that has changed since is refused when the snapshot is taken.
+            with contextlib.suppress(InputError):
+                yield read_file(Path(bundle.path), file.path)
 
 
 def copied(candidate: Opened) -> Path:

@@ -124,7 +124,9 @@ def verify(
     with opened(paths, options) as bundles:
         if all(isinstance(bundle, Unusable) for bundle in bundles):
             return examine_all(bundles, options, settings, None)
-        settings = msgspec.structs.replace(settings, scratch=(str(bundles.directory),))
+        settings = msgspec.structs.replace(
+            settings, scratch=(str(bundles.directory),), triton=bundles.may_compile()
+        )
         with start(settings, watch) as examiner:
             return examine_all(bundles, options, settings, examiner, last=True)
 

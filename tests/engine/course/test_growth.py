@@ -29,6 +29,7 @@ def climbs(monkeypatch: pytest.MonkeyPatch, counts: list[int]) -> list[growth.Cl
 
     values = reading()
     monkeypatch.setattr(growth, "_in_use", lambda _: next(values) * MIB)
+    monkeypatch.setattr(growth, "_A_WHILE", 0.0)
     session: Any = Session()
     return growth.climbs(session, 0, graph=False)
 
@@ -44,17 +45,29 @@ def climbs(monkeypatch: pytest.MonkeyPatch, counts: list[int]) -> list[growth.Cl
         [100, 900, 940, 950],
         [100, 102, 400, 402],
         [100, 90, 110, 130, 150],
+        # A neighbour loads its kernels, and is done.
+        [100, 120, 140, 160],
+        [100, 120, 140, 160, 400, 420, 440],
     ],
 )
 def test_steps_that_end_are_no_slope(monkeypatch: pytest.MonkeyPatch, counts: list[int]) -> None:
     assert climbs(monkeypatch, counts) == []
 
 
-@pytest.mark.parametrize("counts", [[100, 120, 140, 160], [100, 102, 106, 110]])
-def test_three_alike_in_a_row_are(monkeypatch: pytest.MonkeyPatch, counts: list[int]) -> None:
+@pytest.mark.parametrize(
+    "counts",
+    [
+        [100, 120, 140, 160, 161, 180, 200, 220],
+        [100, 102, 106, 110, 110, 112, 116, 120],
+        [100, 120, 140, 160, 900, 910, 925, 945],
+    ],
+)
+def test_three_alike_in_a_row_are_if_they_are_so_again(
+    monkeypatch: pytest.MonkeyPatch, counts: list[int]
+) -> None:
     (climb,) = climbs(monkeypatch, counts)
     assert (climb.stage, climb.what, climb.nbytes) == (
         "eager",
         "eager calls",
-        (counts[3] - counts[2]) * MIB,
+        (counts[7] - counts[6]) * MIB,
     )

@@ -14,6 +14,7 @@ import pytest
 from tests.engine.course.runs import python_path
 from tests.engine.host.guests import PATIENCE, alive, gone, number_in, put_away
 
+from cacheon.engine.host.imports import Imports
 from cacheon.engine.host.orders import AnyAnswer, AnyOrder, Fork, Forked, Leave, Ready, Sweep, Swept
 from cacheon.engine.host.zygote import Zygote
 from cacheon.engine.protocol import TRUSTED_FRAME, Closed, Garbled, Wire
@@ -33,6 +34,7 @@ class Server:
                 "cacheon.engine.host.zygote",
                 str(theirs.fileno()),
                 "cpu",
+                "",
                 str(directory or ""),
             ],
             stdin=subprocess.DEVNULL,
@@ -143,7 +145,7 @@ def test_a_child_that_cannot_begin_says_why(server: Server) -> None:
 )
 def test_an_order_that_is_none_is_not_understood(body: bytes) -> None:
     ours, theirs = socket.socketpair()
-    zygote = Zygote(theirs, "cpu")
+    zygote = Zygote(theirs, "cpu", Imports("cpu", triton=False, directory=""))
     ours.sendall(len(body).to_bytes(4, "big") + body)
     with ours, theirs, pytest.raises(Garbled):
         zygote.wire.receive(PATIENCE)
@@ -240,7 +242,7 @@ def test_nothing_outlives_a_host_that_is_killed(tmp_path: Path, number: signal.S
 def test_a_sweep_gives_up_on_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     """Orphans that appear while others are killed are killed too, until none is left."""
     ours, theirs = socket.socketpair()
-    zygote = Zygote(theirs, "cpu")
+    zygote = Zygote(theirs, "cpu", Imports("cpu", triton=False, directory=""))
     waves = iter([[10, 11], [12], [], [13]])
     killed: list[int] = []
     monkeypatch.setattr("cacheon.engine.processes.children", lambda _: next(waves))
@@ -256,15 +258,23 @@ def test_a_sweep_gives_up_on_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     theirs.close()
 
 
-def test_triton_is_known_before_anything_is_forked() -> None:
-    """What it reads all of its own files for stands in every child."""
+def test_triton_is_known_before_anything_is_forked(tmp_path: Path) -> None:
+    """What it reads all of its own files for stands in every child, and nothing that was made
+    for it lies on disc."""
     pytest.importorskip("triton")
     script = (
-        "from cacheon.engine.host import zygote\n"
-        "zygote._import_engine('cuda')\n"
-        "import threading, triton.runtime.cache as cache\n"
+        "from cacheon.engine.host.imports import Imports\n"
+        "import os, sys, threading\n"
+        "imports = Imports('cuda', triton=True, directory=sys.argv[1])\n"
+        "imports.engine()\n"
+        "import triton.runtime.cache as cache\n"
         "assert threading.active_count() == 1\n"
         "assert cache.triton_key.cache_info().currsize == 1\n"
+        "imports.worker()\n"
+        "assert 'cacheon.engine.worker.main' in sys.modules\n"
+        "assert os.environ['TRITON_CACHE_DIR'] == '/elsewhere'\n"
+        "assert os.listdir(sys.argv[1]) == []\n"
     )
-    environment = dict(os.environ, PYTHONPATH=python_path())
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=120, env=environment)
+    environment = dict(os.environ, PYTHONPATH=python_path(), TRITON_CACHE_DIR="/elsewhere")
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    subprocess.run(command, check=True, timeout=120, env=environment)

@@ -24,7 +24,7 @@ def near_one(*shape: int) -> torch.Tensor:
 
 def one(case: object, right: torch.Tensor, answer: torch.Tensor) -> Measured:
     slot = SLOTS[case.slot]  # type: ignore[attr-defined]
-    (found,), mask = measure(slot, case, "out", right[None], answer[None])  # type: ignore[arg-type]
+    (found,), mask = measure(slot, case, right[None], answer[None])  # type: ignore[arg-type]
     assert mask.shape == (1, *answer.shape)
     assert mask.dtype == torch.bool
     assert found.ok == (found.reason == "")
@@ -112,15 +112,14 @@ def test_many_answers_are_measured_as_each_alone(monkeypatch: pytest.MonkeyPatch
     answers = right.to(torch.bfloat16)
     answers[3, 1, 2] = 0
     slot = SLOTS[DECODE.slot]
-    together, mask = measure(slot, DECODE, "out", right, answers)
+    together, mask = measure(slot, DECODE, right, answers)
     assert [found.ok for found in together] == [True, True, True, False, True]
     assert bool(mask[3, 1, 2].any())
     assert not bool(mask[4].any())
     monkeypatch.setitem(compare.AT_ONCE, "cpu", 1)
-    assert measure(slot, DECODE, "out", right, answers)[0] == together
+    assert measure(slot, DECODE, right, answers)[0] == together
     alone = [
-        measure(slot, DECODE, "out", r[None], a[None])[0][0]
-        for r, a in zip(right, answers, strict=True)
+        measure(slot, DECODE, r[None], a[None])[0][0] for r, a in zip(right, answers, strict=True)
     ]
     assert alone == together
 
@@ -144,9 +143,9 @@ def transfers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 def test_everything_comes_in_one_transfer(monkeypatch: pytest.MonkeyPatch) -> None:
     scores = near_one(6, 4, 16)
     with transfers(monkeypatch) as seen:
-        measure(SLOTS[SCORE.slot], SCORE, "out", scores, scores.bfloat16())
+        measure(SLOTS[SCORE.slot], SCORE, scores, scores.bfloat16())
         cells = near_one(6, 4, 8, 128)
-        measure(SLOTS[DECODE.slot], DECODE, "out", cells, cells.bfloat16())
+        measure(SLOTS[DECODE.slot], DECODE, cells, cells.bfloat16())
     assert seen == ["tolist", "tolist"]
 
 

@@ -42,7 +42,7 @@ def test_draws_references_and_measures_never_wait_for_the_device(name: str) -> N
                 measure_blocks(right[None], answers, slot.correctness.k)
             else:
                 measure_cells(right[None], answers, "bfloat16")
-        found, _ = measure(slot, case, "out", right.expand(3, *right.shape), answers)
+        found, _ = measure(slot, case, right.expand(3, *right.shape), answers)
         assert all(one.ok for one in found), (case.label, found)
 
 

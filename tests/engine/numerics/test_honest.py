@@ -26,7 +26,7 @@ def test_honest_implementations_pass_every_draw(name: str, dtype: str, device: s
         right = expected(case, inputs)
         with torch.device(device):
             answers = torch.stack([f(inputs, case) for f in CANDIDATES[name].honest.values()])
-        found, _ = measure(slot, case, "out", right.expand(answers.shape), answers)
+        found, _ = measure(slot, case, right.expand(answers.shape), answers)
         for who, one in zip(CANDIDATES[name].honest, found, strict=True):
             assert one.ok, (who, case.label, dtype, seed, turn, one.reason)
 
@@ -38,5 +38,5 @@ def test_plain_float32_stays_far_inside_the_bounds(name: str) -> None:
     for case in small_cases(name, "float32", 5):
         inputs = drawn(case, 5, 0)
         answer = CANDIDATES[name].honest["exact"](inputs, case)
-        (found,), _ = measure(SLOTS[name], case, "out", expected(case, inputs)[None], answer[None])
+        (found,), _ = measure(SLOTS[name], case, expected(case, inputs)[None], answer[None])
         assert found.max_relative <= 1e-5, case.label

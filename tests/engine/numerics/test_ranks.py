@@ -132,7 +132,7 @@ def right(case: Case, inputs: Inputs, answers: Outputs) -> bool:
     expected = reference_for(case.slot)(inputs, case.scalars, case)
     assert set(answers) == set(expected)
     return all(
-        measure(SLOTS[case.slot], case, name, expected[name][None], answer[None])[0][0].ok
+        measure(SLOTS[case.slot], case, expected[name][None], answer[None])[0][0].ok
         for name, answer in answers.items()
     )
 

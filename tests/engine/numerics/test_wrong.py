@@ -39,7 +39,7 @@ def test_wrong_implementations_fail_in_any_two_rounds(name: str, dtype: str, dev
             with torch.device(device):
                 answers = torch.stack([wrong[who](inputs, case) for who in names])
             right = expected(case, inputs).expand(answers.shape)
-            found, _ = measure(slot, case, "out", right, answers)
+            found, _ = measure(slot, case, right, answers)
             passed = {who for who, one in zip(names, found, strict=True) if one.ok}
             if not passed:
                 break
@@ -53,7 +53,7 @@ def test_yesterdays_answer_fails_today(name: str) -> None:
         for case in small_cases(name, dtype, 1):
             old = CANDIDATES[name].honest["exact"](drawn(case, 1, 2), case)
             right = expected(case, drawn(case, 1, 3))
-            (found,), _ = measure(SLOTS[name], case, "out", right[None], old[None])
+            (found,), _ = measure(SLOTS[name], case, right[None], old[None])
             assert not found.ok, (case.label, dtype)
 
 
@@ -65,7 +65,7 @@ def test_zeros_fail_at_long_lengths(row_keys: int) -> None:
     right = expected(case, inputs)
     answers = right.to(torch.bfloat16).clone()
     answers[1] = 0
-    (found,), _ = measure(SLOTS[case.slot], case, "out", right[None], answers[None])
+    (found,), _ = measure(SLOTS[case.slot], case, right[None], answers[None])
     assert not found.ok
     assert found.worst_row == 1
 
@@ -79,5 +79,5 @@ def test_one_key_far_below_zero_is_seen_at_minimal_lengths(dtype: str) -> None:
         alone = inputs["seq_lens"] == 1
         assert bool(alone.any()), case.label
         assert bool(answers[alone].isnan().all())
-        (found,), _ = measure(SLOTS[case.slot], case, "out", right[None], answers[None])
+        (found,), _ = measure(SLOTS[case.slot], case, right[None], answers[None])
         assert not found.ok, case.label

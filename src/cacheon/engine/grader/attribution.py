@@ -219,7 +219,7 @@ def _before(number: int) -> str:
 def _alike(slot: Slot, judgement: Judgement, actual: torch.Tensor, values: Values) -> bool:
     """Whether an answer would be right for these other expected values."""
     expected = values[judgement.name].unsqueeze(0)
-    measured, _ = measure(slot, judgement.case, judgement.name, expected, actual.unsqueeze(0))
+    measured, _ = measure(slot, judgement.case, expected, actual.unsqueeze(0))
     return measured[0].ok
 
 

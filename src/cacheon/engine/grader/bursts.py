@@ -1,6 +1,7 @@
 """Soak: replays back to back, in bursts as deep as the ring, every answer compared."""
 
 import time
+from collections.abc import Sequence
 
 import torch
 
@@ -9,6 +10,7 @@ from cacheon.engine.grader.everywhere import Everywhere
 from cacheon.engine.grader.judging import Judgement, as_right_as
 from cacheon.engine.grader.layout import row_bytes
 from cacheon.engine.grader.probes.growth import climbs
+from cacheon.engine.grader.questions import Question, ask
 from cacheon.engine.grader.truth import Bank, Values
 from cacheon.engine.grader.walk import CaseFailed, Walk
 from cacheon.engine.outcome import Finding
@@ -61,10 +63,7 @@ class Bursts:
             walk.wait()
             walk.session.ask(Replay(case=case, times=rows), "soak", case)
             tally.soak_completed += rows
-            judgements = [
-                self._judge(calls[layer], bank, layer, picked[:rows], known[layer])
-                for layer, picked in enumerate(picks)
-            ]
+            judgements = self._judge(calls, bank, [picked[:rows] for picked in picks], known)
             walk.lags = {
                 (case, layer): self._lag(
                     calls[layer], judgements[layer].rank, bank, layer, picked[:rows]
@@ -104,6 +103,43 @@ class Bursts:
 
     def _judge(
         self,
+        calls: Sequence[Everywhere],
+        bank: Bank,
+        picks: Sequence[list[int]],
+        known: Sequence[dict[int, Known]],
+    ) -> list[Judgement]:
+        """Judge every call of the graph: those whose answers are all known together, the others
+        one after the other, for their rows may be many."""
+        asked: dict[int, list[Question[bool]]] = {
+            layer: self._as_known(calls[layer], bank, picked, known[layer])
+            for layer, picked in enumerate(picks)
+            if all(entry in known[layer] for entry in picked)
+        }
+        told = iter(ask([one for ranks in asked.values() for one in ranks]))
+        found = {layer: [next(told) for _ in ranks] for layer, ranks in asked.items()}
+        return [
+            Judgement.right(buffers.case)._replace(fine=frozenset(range(len(buffers.ranks))))
+            if layer in found and all(found[layer])
+            else self._judge_anew(buffers, bank, layer, picks[layer], known[layer])
+            for layer, buffers in enumerate(calls)
+        ]
+
+    def _as_known(
+        self, buffers: Everywhere, bank: Bank, picked: list[int], known: dict[int, Known]
+    ) -> list[Question[bool]]:
+        """One question a rank: are its answers those that were found right?"""
+        last = {name: values[picked[-1]] for name, values in bank.values.items()}
+        return [
+            as_right_as(
+                one,
+                [[known[entry][rank][o] for entry in picked] for o in range(len(one.outputs))],
+                buffers.values_of(rank, last),
+            )
+            for rank, one in enumerate(buffers.ranks)
+        ]
+
+    def _judge_anew(
+        self,
         buffers: Everywhere,
         bank: Bank,
         layer: int,
@@ -111,16 +147,6 @@ class Bursts:
         known: dict[int, Known],
     ) -> Judgement:
         last = {name: values[picked[-1]] for name, values in bank.values.items()}
-        if all(entry in known for entry in picked) and all(
-            as_right_as(
-                one,
-                [[known[entry][rank][o] for entry in picked] for o in range(len(one.outputs))],
-                buffers.values_of(rank, last),
-            )
-            for rank, one in enumerate(buffers.ranks)
-        ):
-            right = Judgement.right(buffers.case)
-            return right._replace(fine=frozenset(range(len(buffers.ranks))))
         index = torch.tensor(picked, device=self.walk.truth.device)
         expected = {
             name: answers.index_select(0, index) for name, answers in bank.expected[layer].items()
@@ -155,7 +181,7 @@ class Bursts:
             index = torch.tensor([picked[row - lag] for row in late], device=rows[name].device)
             due = bank.expected[layer][name].index_select(0, index)
             measured, _ = measure(
-                self.walk.slot, buffers.case, name, due, rows[name][late.start : late.stop]
+                self.walk.slot, buffers.case, due, rows[name][late.start : late.stop]
             )
             if all(one.ok for one in measured):
                 return lag

@@ -46,7 +46,7 @@ def mistake(
     actual = answers.output.cells(answers.rows)[judgement.row].unsqueeze(0)
     for total, found in _sums(parts, olds, judgement.rank):
         expected = reference.whole(total, inputs, case.scalars, case)[judgement.name]
-        measured, _ = measure(truth.slot, case, judgement.name, expected.unsqueeze(0), actual)
+        measured, _ = measure(truth.slot, case, expected.unsqueeze(0), actual)
         if measured[0].ok:
             return found
     return None

@@ -7,6 +7,7 @@ is changed, the others held still. Nothing here decides whether a case fails.
 import torch
 
 from cacheon.engine.grader.layout import LAYERS
+from cacheon.engine.grader.questions import ask
 from cacheon.engine.grader.session import Lost, Refused
 from cacheon.engine.grader.truth import Values
 from cacheon.engine.grader.walk import Walk
@@ -67,13 +68,18 @@ class Following:
         for name in dynamic:
             moved: list[Values] = [{**base[i], name: other[i][name]} for i in range(LAYERS)]
             answers = self._answers(case, moved)
+            due = ask(
+                [
+                    walk.truth.tells(
+                        one,
+                        walk.truth.expected(one, layer, base[layer]),
+                        walk.truth.expected(one, layer, moved[layer]),
+                    )
+                    for layer in range(LAYERS)
+                ]
+            )
             for layer in range(LAYERS):
-                due = walk.truth.tells(
-                    one,
-                    walk.truth.expected(one, layer, base[layer]),
-                    walk.truth.expected(one, layer, moved[layer]),
-                )
-                if due and torch.equal(still[layer], answers[layer]):
+                if due[layer] and torch.equal(still[layer], answers[layer]):
                     ignored.add(name)
         return tuple(name for name in dynamic if name in ignored)
 

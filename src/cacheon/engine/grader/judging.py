@@ -9,7 +9,8 @@ from cacheon.contract.case import Case
 from cacheon.contract.slots.model import Slot
 from cacheon.engine.grader.bits import same_bits
 from cacheon.engine.grader.buffers import Answers, CallBuffers
-from cacheon.engine.grader.compare import Measured, measure
+from cacheon.engine.grader.compare import Measured, gauge, verdicts
+from cacheon.engine.grader.questions import Question
 
 Values = Mapping[str, torch.Tensor]
 _LARGE = 4 << 20
@@ -45,10 +46,10 @@ class Judgement(NamedTuple):
 
 def as_right_as(
     buffers: CallBuffers, known: Sequence[Sequence[torch.Tensor]], last_values: Values
-) -> bool:
+) -> Question[bool]:
     """Whether a log holds, bit for bit and guards included, rows that were found right
     before: `known` has, for each output, one uint8 (nbytes) a row. Inputs and the settled
-    output are looked at as `judge` does. One transfer."""
+    output are looked at as `judge` does."""
     flags = [buffers.inputs_unchanged(last_values)]
     for output, rows in zip(buffers.outputs.values(), known, strict=True):
         count = len(rows)
@@ -62,7 +63,8 @@ def as_right_as(
         else:
             flags.append((log == torch.stack(tuple(rows)).view(torch.int64)).all().reshape(1))
         flags.append((region == log[count - 1]).all().reshape(1))
-    return all(all(told) for told in _tell(flags))
+    told = yield flags
+    return all(all(flag) for flag in told)
 
 
 def judge(
@@ -73,7 +75,7 @@ def judge(
     expected: Values,
     last_values: Values,
     rows: int,
-) -> Judgement:
+) -> Question[Judgement]:
     """Judge the first `rows` rows of a call's log, on the copy that was `collected`.
 
     `expected` maps output to (rows, *shape); `last_values` is what the last row's inputs
@@ -81,29 +83,31 @@ def judge(
     cells was written, in the output or in any snapshot. 3. The output, once the device was
     idle, is what the last snapshot holds: else a consumer on the caller's stream read too
     early. 4. Every snapshot is right."""
-    flags = [buffers.inputs_unchanged(last_values)]
+    wanted = [buffers.inputs_unchanged(last_values)]
+    masks: dict[str, torch.Tensor] = {}
     for answers in collected:
-        last = answers.rows[rows - 1]
-        flags.append(same_bits(answers.settled, last))
-        flags.append(answers.output.guards_intact(answers.rows[:rows]))
-        flags.append(answers.output.guards_intact(answers.settled.unsqueeze(0)))
-    told = _tell(flags)
+        name, logged = answers.output.tensor.name, answers.rows[:rows]
+        gauged, masks[name] = gauge(slot, case, expected[name], answers.output.cells(logged))
+        wanted += [
+            same_bits(answers.settled, logged[-1]),
+            answers.output.guards_intact(logged),
+            answers.output.guards_intact(answers.settled.unsqueeze(0)),
+            gauged,
+        ]
+    told = yield wanted
     for name, unchanged in zip(buffers.inputs, told[0], strict=True):
         if not unchanged:
             return _wrong(case, "input", name, rows - 1, collected[0], None)
     measured_all: list[tuple[Answers, list[Measured]]] = []
     worst_abs, worst_relative = 0.0, 0.0
-    masks: dict[str, torch.Tensor] = {}
     for number, answers in enumerate(collected):
         name = answers.output.tensor.name
-        settled, logged, final = told[1 + 3 * number : 4 + 3 * number]
-        if not all(logged) or not final[0]:
-            row = logged.index(False) if False in logged else rows - 1
+        settled, intact, final, numbers = told[1 + 4 * number : 5 + 4 * number]
+        if not all(intact) or not final[0]:
+            row = rows - 1 if all(intact) else intact.index(0)
             return _wrong(case, "guard", name, row, answers, expected[name][row])
         cells = answers.output.cells(answers.rows[:rows])
-        measured, mask = measure(slot, case, name, expected[name], cells)
-        masks[name] = mask
-        measured_all.append((answers, measured))
+        measured_all.append((answers, verdicts(slot, case, cells, numbers)))
         if not settled[0]:
             return _wrong(case, "early", name, rows - 1, answers, expected[name][rows - 1])
     for answers, measured in measured_all:
@@ -142,16 +146,6 @@ def worst_of(judgements: Sequence[Judgement]) -> Judgement:
         wrong=masks,
         fine=fine,
     )
-
-
-def _tell(flags: Sequence[torch.Tensor]) -> list[list[bool]]:
-    """All flags in one transfer from the device."""
-    flat = torch.cat([flag.reshape(-1) for flag in flags]).tolist()
-    told, start = [], 0
-    for flag in flags:
-        told.append(flat[start : start + flag.numel()])
-        start += flag.numel()
-    return told
 
 
 def _wrong(

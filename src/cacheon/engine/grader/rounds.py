@@ -8,6 +8,8 @@ import torch
 from cacheon.engine.grader.attribution import Evidence, from_judgement
 from cacheon.engine.grader.compare import no_accident
 from cacheon.engine.grader.judging import Judgement
+from cacheon.engine.grader.layout import LAYERS
+from cacheon.engine.grader.questions import ask
 from cacheon.engine.grader.truth import Values
 from cacheon.engine.grader.walk import CaseFailed, Extreme, Walk
 from cacheon.engine.outcome import Finding, Stage
@@ -43,11 +45,9 @@ class Rounds:
         walk, tally = self.walk, self.walk.tally(case)
         calls = walk.session.captured[case]
         extreme: Extreme = walk.at_replay if self.turn % 2 == 0 else "any"
-        drawn: list[tuple[Values, Values]] = []
+        drawn = self._fresh(case, extreme)
         for layer, buffers in enumerate(calls):
-            values, expected = self._fresh(case, layer, extreme)
-            walk.stage(case, buffers, f"B{layer}", values)
-            drawn.append((values, expected))
+            walk.stage(case, buffers, f"B{layer}", drawn[layer][0])
         walk.restart_counter()
         walk.wait()
         stage: Stage = "perturb" if walk.perturbed else "replay"
@@ -55,10 +55,9 @@ class Rounds:
         walk.session.ask(Replay(case=case, times=1), stage, case)
         tally.seconds_a_replay = time.monotonic() - started
         tally.replays_completed += 1
-        judgements = [
-            walk.judge(calls[layer], expected, values)
-            for layer, (values, expected) in enumerate(drawn)
-        ]
+        judgements = walk.judge_calls(
+            [(calls[layer], expected, values) for layer, (values, expected) in enumerate(drawn)]
+        )
         given = [values for values, _ in drawn]
         walk.expect_right(case, judgements, stage, tally.replays_passed, given)
         walk.expect_untouched(case, stage)
@@ -73,18 +72,27 @@ class Rounds:
         tally.passed(stage)
         walk.compare_ranks(case)
 
-    def _fresh(self, case: int, layer: int, extreme: Extreme) -> tuple[Values, Values]:
-        """Values whose answers differ from the last ones: a round in which they do not
-        proves nothing and is drawn again."""
+    def _fresh(self, case: int, extreme: Extreme) -> list[tuple[Values, Values]]:
+        """For each layer values, and answers that differ from the last ones: where they do not,
+        a round would prove nothing, and its values are drawn again."""
         walk, one = self.walk, self.walk.pages[case].case
-        last = walk.history[case, layer][-1]
+        drawn: dict[int, tuple[Values, Values]] = {}
+        left = list(range(LAYERS))
         for attempt in range(_DRAWS):
             turn = 1 + self.turn + 1000 * attempt
-            values = walk.truth.values(one, layer, f"B{layer}", turn, extreme)
-            expected = walk.truth.expected(one, layer, values)
-            if walk.truth.tells(one, last, expected):
+            for layer in left:
+                values = walk.truth.values(one, layer, f"B{layer}", turn, extreme)
+                drawn[layer] = values, walk.truth.expected(one, layer, values)
+            told = ask(
+                [
+                    walk.truth.tells(one, walk.history[case, layer][-1], drawn[layer][1])
+                    for layer in left
+                ]
+            )
+            left = [layer for layer, tells in zip(left, told, strict=True) if not tells]
+            if not left:
                 break
-        return values, expected
+        return [drawn[layer] for layer in range(LAYERS)]
 
     # --- cells that fail again and again -----------------------------------------------------
 

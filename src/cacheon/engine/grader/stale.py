@@ -22,7 +22,7 @@ def stale(
     actual = answers.output.cells(answers.rows)[judgement.row].unsqueeze(0)
     case, name = judgement.case, judgement.name
     for words, expected in _others(truth, case, layer, values, earlier):
-        measured, _ = measure(truth.slot, case, name, expected[name].unsqueeze(0), actual)
+        measured, _ = measure(truth.slot, case, expected[name].unsqueeze(0), actual)
         if measured[0].ok:
             return words
     return ""

@@ -9,6 +9,7 @@ from cacheon.contract.slots import slot as slot_of
 from cacheon.engine.grader.compare import differs
 from cacheon.engine.grader.draws import DrawKey, Extreme, draw_inputs, draw_weights, poison_inputs
 from cacheon.engine.grader.layout import LAYERS, weights_key
+from cacheon.engine.grader.questions import Question
 from cacheon.engine.grader.references import reference_for
 
 Values = Mapping[str, torch.Tensor]
@@ -78,9 +79,10 @@ class Truth:
         )
         return poison_inputs(self.slot, case, key, self.device)
 
-    def tells(self, case: Case, last: Values, now: Values) -> bool:
+    def tells(self, case: Case, last: Values, now: Values) -> Question[bool]:
         """Whether an answer left over from `last` would be seen to be wrong for `now`."""
-        return any(differs(self.slot, case, last[name], now[name]) > _TELLING for name in now)
+        shares = yield [differs(self.slot, case, last[name], now[name]) for name in now]
+        return any(share > _TELLING for (share,) in shares)
 
     def bank(self, case: Case, where: str, entries: int) -> Bank:
         """`entries` draws with the answers of every layer."""

@@ -13,6 +13,7 @@ from cacheon.engine.grader.book import Page
 from cacheon.engine.grader.course import Course
 from cacheon.engine.grader.group import Group
 from cacheon.engine.grader.layout import row_bytes
+from cacheon.engine.grader.questions import ask
 from cacheon.engine.grader.recruits import Keeper, Recruits
 from cacheon.engine.grader.session import Lost
 from cacheon.engine.grader.truth import Truth
@@ -113,7 +114,7 @@ class Examiner:
         case = self.pages[smallest].case
         values = self.truth.values(case, 0, "warm", 0, "any")
         expected = self.truth.expected(case, 0, values)
-        self.truth.tells(case, expected, expected)
+        ask([self.truth.tells(case, expected, expected)])
 
     # --- an order -----------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from cacheon.engine.grader.everywhere import Everywhere
 from cacheon.engine.grader.group import Group
 from cacheon.engine.grader.judging import Judgement, judge, worst_of
 from cacheon.engine.grader.layout import LAYERS
+from cacheon.engine.grader.questions import Question, ask
 from cacheon.engine.grader.session import Refused
 from cacheon.engine.grader.stale import stale
 from cacheon.engine.grader.truth import Truth, Values, of_rank
@@ -166,8 +167,24 @@ class Walk:
 
     def judge(self, buffers: Everywhere, expected: Values, values: Values) -> Judgement:
         """Judge one answer, on every rank."""
-        one = {name: answer.unsqueeze(0) for name, answer in expected.items()}
-        return self.judge_rows(buffers, buffers.collect(), one, values)
+        return self.judge_calls([(buffers, expected, values)])[0]
+
+    def judge_calls(self, calls: Sequence[tuple[Everywhere, Values, Values]]) -> list[Judgement]:
+        """Judge one answer of each call, on every rank: its buffers, what is expected of it and
+        what it was given."""
+        asked = [
+            self._judging(
+                buffers,
+                buffers.collect(),
+                {name: answer.unsqueeze(0) for name, answer in expected.items()},
+                values,
+            )
+            for buffers, expected, values in calls
+        ]
+        told = iter(ask([one for ranks in asked for one in ranks]))
+        return [
+            self._concluded(buffers, [next(told) for _ in buffers.ranks]) for buffers, _, _ in calls
+        ]
 
     def judge_rows(
         self,
@@ -178,21 +195,32 @@ class Walk:
     ) -> Judgement:
         """Judge the first rows of a burst that was collected, on every rank; `expected` is
         stacked."""
+        return self._concluded(buffers, ask(self._judging(buffers, collected, expected, values)))
+
+    def _judging(
+        self,
+        buffers: Everywhere,
+        collected: Sequence[Sequence[Answers]],
+        expected: Values,
+        values: Values,
+    ) -> list[Question[Judgement]]:
+        """One question a rank."""
         rows = next(iter(expected.values())).shape[0]
-        judgement = worst_of(
-            [
-                judge(
-                    self.slot,
-                    one.case,
-                    one,
-                    collected[rank],
-                    expected,
-                    buffers.values_of(rank, values),
-                    rows,
-                )
-                for rank, one in enumerate(buffers.ranks)
-            ]
-        )
+        return [
+            judge(
+                self.slot,
+                one.case,
+                one,
+                collected[rank],
+                expected,
+                buffers.values_of(rank, values),
+                rows,
+            )
+            for rank, one in enumerate(buffers.ranks)
+        ]
+
+    def _concluded(self, buffers: Everywhere, judgements: Sequence[Judgement]) -> Judgement:
+        judgement = worst_of(judgements)
         if judgement.fault == "value" and self.session.ranks > 1 and buffers.still_move(judgement):
             return judgement._replace(fault="early")
         return judgement

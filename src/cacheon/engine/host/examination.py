@@ -254,8 +254,6 @@ class Examination(Staff):
                 self._handed_out = True
                 seat.wire.send(Spawned(worker=child.pid), (child.sock.fileno(),))
                 child.sock.close()
-                if not self._spares and not self._last:
-                    self._make_ready()
             case LocateWorkers():
                 seat.wire.send(Located(places=supervisor.locate(said.workers, root)))
             case EndWorker():
@@ -265,6 +263,9 @@ class Examination(Staff):
             case WantQuiet():
                 seat.wants_quiet = True
             case Told():
+                if not self._spares and not self._last:
+                    # Not before: what a context and a slab are made with, one holds at a time.
+                    self._make_ready()
                 seat.done = said.progress.done
                 done = sum(each.done for each in seats)
                 total = len(seats) * said.progress.total

@@ -40,7 +40,10 @@ class Staff:
         with put_off():
             self._directory = tempfile.mkdtemp(prefix="cacheon-")
             self._supervisor = Supervisor(
-                self.settings.device, self._directory, *self.settings.scratch
+                self.settings.device,
+                self._directory,
+                *self.settings.scratch,
+                triton=self.settings.triton,
             )
 
     def _has_room(self) -> bool:

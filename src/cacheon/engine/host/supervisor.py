@@ -55,9 +55,10 @@ _servers: set[int] = set()
 class Supervisor:
     """Owns the zygote. Close it, or nothing that it started ends.
 
-    `directories` are removed by the zygote where this process is killed."""
+    `directories` are removed by the zygote where this process is killed; the first is its own.
+    `triton`: whether candidates may compile with it."""
 
-    def __init__(self, device: str, *directories: str) -> None:
+    def __init__(self, device: str, *directories: str, triton: bool = False) -> None:
         # Should the zygote be killed, what it would have swept comes to this process.
         processes.become_subreaper()
         self._strangers = set(processes.children(os.getpid()))
@@ -76,6 +77,7 @@ class Supervisor:
                 "cacheon.engine.host.zygote",
                 str(descriptor),
                 device,
+                "triton" if triton else "",
                 *directories,
             ],
             stdin=subprocess.DEVNULL,

@@ -1,7 +1,7 @@
 """The fork server: imports torch and triton once, runs nothing of theirs, forks children.
 
-Started by the host as `python -m cacheon.engine.host.zygote FD DEVICE DIRECTORY...`. The standard
-library's forkserver hands its control descriptors to every child and runs `__main__`
+Started by the host as `python -m cacheon.engine.host.zygote FD DEVICE AHEAD DIRECTORY...`. The
+standard library's forkserver hands its control descriptors to every child and runs `__main__`
 again; this one closes in a child whatever is not that child's own.
 
 It is a child subreaper: what a candidate leaves behind becomes a child of this process,
@@ -9,19 +9,16 @@ even where it has left its session, and is found and killed from here.
 """
 
 import contextlib
-import functools
-import gc
-import importlib.util
 import os
 import selectors
 import signal
 import socket
 import sys
-import threading
 import time
 
 from cacheon.engine import processes
 from cacheon.engine.host import signals
+from cacheon.engine.host.imports import Imports
 from cacheon.engine.host.orders import AnyAnswer, AnyOrder, Fork, Forked, Leave, Ready, Swept
 from cacheon.engine.protocol import TRUSTED_FRAME, Closed, Wire
 from cacheon.engine.removing import remove
@@ -34,8 +31,8 @@ traced stays as long as its tracer wants."""
 
 
 class Zygote:
-    def __init__(self, sock: socket.socket, device: str) -> None:
-        self.device = device
+    def __init__(self, sock: socket.socket, device: str, imports: Imports) -> None:
+        self.device, self.imports = device, imports
         self.wire: Wire[AnyAnswer, AnyOrder] = Wire(sock, AnyOrder, limit=TRUSTED_FRAME)
         self.children: set[int] = set()
         self._pid = os.getpid()
@@ -70,7 +67,7 @@ class Zygote:
     def _fork(self, order: Fork) -> None:
         if order.role != "grader":
             # The grader needs no triton: it makes its context while triton is imported.
-            _import_for_workers()
+            self.imports.worker()
         channel, output = self.wire.descriptor(), self.wire.descriptor()
         pid = os.fork()
         if pid == 0:
@@ -212,60 +209,17 @@ def _become(order: Fork, channel: int, output: int, on_cpu: bool) -> None:
             os._exit(code)
 
 
-def _import_engine(device: str) -> tuple[str, ...]:
-    """Import what every child needs; the names of what is not there."""
-    if device == "cpu":
-        # Triton chooses its interpreter when it is imported.
-        os.environ["TRITON_INTERPRET"] = "1"
-    # A CUDA initialization here would be inherited broken by every child.
-    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
-    os.environ.pop("PYTORCH_CUDA_ALLOC_CONF", None)
-    os.environ.pop("PYTORCH_ALLOC_CONF", None)
-    missing = tuple(n for n in ("torch", "triton") if importlib.util.find_spec(n) is None)
-    hashing = threading.Thread(target=_know_triton)
-    if device == "cuda" and "triton" not in missing:
-        hashing.start()
-    if "torch" not in missing:
-        importlib.import_module("torch")
-    if hashing.ident is not None:
-        # Nothing is forked beside another thread.
-        hashing.join()
-    _freeze()
-    return missing
-
-
-def _know_triton() -> None:
-    """Triton reads all of its own files before it compiles anything, for most of a second:
-    once for every worker, while torch is imported. A version that does so elsewhere takes
-    its time in each of them."""
-    with contextlib.suppress(Exception):
-        importlib.import_module("triton.runtime.cache").triton_key()
-
-
-@functools.cache
-def _import_for_workers() -> None:
-    """Import what every worker imports anyway, once."""
-    if importlib.util.find_spec("triton") is not None:
-        importlib.import_module("triton")
-    importlib.import_module("cacheon.engine.worker.main")
-    _freeze()
-
-
-def _freeze() -> None:
-    """Children never copy the pages of these objects in a collection of their own."""
-    gc.collect()
-    gc.freeze()
-
-
 def main(arguments: list[str]) -> int:
-    descriptor, device, directories = int(arguments[0]), arguments[1], arguments[2:]
+    descriptor, device, directories = int(arguments[0]), arguments[1], arguments[3:]
+    own = next(iter(directories), "")
+    imports = Imports(device, triton=arguments[2] == "triton", directory=own)
     processes.become_subreaper()
     # Whatever it holds, every later grader is made of.
     processes.hide_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signals.hear()
-    zygote = Zygote(socket.socket(fileno=descriptor), device)
-    missing = _import_engine(device)
+    zygote = Zygote(socket.socket(fileno=descriptor), device, imports)
+    missing = imports.engine()
     try:
         zygote.wire.send(Ready(missing=missing))
         is_left_alone = "torch" not in missing and zygote.serve()

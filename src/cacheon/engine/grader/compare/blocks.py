@@ -8,6 +8,7 @@ Scores themselves are not compared: any increasing function of them ranks the sa
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -103,7 +104,7 @@ def measure_blocks(
 
 
 def judge_blocks(
-    numbers: list[float], shape: tuple[int, ...], correctness: Correctness
+    numbers: Sequence[float], shape: tuple[int, ...], correctness: Correctness
 ) -> Measured:
     """The verdict on one answer of `shape` (rows, blocks) from its numbers, as
     `measure_blocks` lists them."""

@@ -6,6 +6,7 @@ grains: every row, every head, every column tile. So only grains are measured.
 """
 
 import math
+from collections.abc import Sequence
 
 import torch
 
@@ -78,7 +79,7 @@ def measure_cells(
 
 
 def judge_cells(
-    numbers: list[float], shape: tuple[int, ...], correctness: Correctness, dtype: str
+    numbers: Sequence[float], shape: tuple[int, ...], correctness: Correctness, dtype: str
 ) -> Measured:
     """The verdict on one answer of `shape` from its numbers, as `measure_cells` lists
     them."""
