@@ -1,5 +1,6 @@
 """Capture and replay: the same of every backend."""
 
+import copy
 from itertools import permutations
 
 import pytest
@@ -19,6 +20,19 @@ def test_a_replay_recomputes_on_new_values_without_python(rig: Rig) -> None:
         rig.backend.replay(0, 1)
         assert rig.all_answered(0, [0], affine)
     assert entry.calls == ran
+
+
+def test_a_deep_copy_is_a_copy_at_each_replay(rig: Rig) -> None:
+    def entry(x: torch.Tensor, out: torch.Tensor) -> None:
+        once, twice = copy.deepcopy([x, x])
+        assert once is twice
+        affine(once, out)
+
+    rig.capture(0, entry)
+    for _ in range(2):
+        rig.refresh(0)
+        rig.backend.replay(0, 1)
+        assert rig.all_answered(0, [0], affine)
 
 
 def test_a_capture_runs_the_entry_once_for_each_call(rig: Rig) -> None:

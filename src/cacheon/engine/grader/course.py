@@ -34,6 +34,7 @@ _SETS = ("A", "A'")
 _SLOW = 0.2
 """Seconds of both eager checks of a case and rank, drawing and comparing included."""
 _IN_COMPANY = 2
+_TRIES = 3
 
 
 class Course:
@@ -177,10 +178,12 @@ class Course:
     ) -> bool:
         """Whether the entry is right where its inputs hold their values long before the
         call, and wrong again where they do not: then it reads them on a stream that does not
-        wait for the caller's. An entry that is right now and then is something else."""
-        return self._is_right(case, which, values, expected, ready=True) and not self._is_right(
-            case, which, values, expected, ready=False
-        )
+        wait for the caller's. An entry that is right now and then is something else.
+
+        More than once, for a neighbour on the same GPU can make even such an entry late."""
+        return any(
+            self._is_right(case, which, values, expected, ready=True) for _ in range(_TRIES)
+        ) and not self._is_right(case, which, values, expected, ready=False)
 
     def _is_right(
         self, case: int, which: int, values: Values, expected: Values, ready: bool

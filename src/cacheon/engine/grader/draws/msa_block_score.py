@@ -18,7 +18,9 @@ from cacheon.engine.grader.draws.source import ELEMENT_TYPES, DrawKey, Extreme, 
 
 WINNER, HIGHEST_WINNER = 8.5, 10.5
 DECOY, HIDDEN, TRAP = 6.0, 9.0, 14.0
-LOWERED = 12.0
+LOWERED, DEEP = 12.0, -6.0
+"""Every second row's scores are lowered below zero; there, a block that loses has a key deeper
+than any other, which would win where a sign is lost."""
 QUARTERS = 4
 
 
@@ -49,6 +51,10 @@ def inputs(
     first = source.pick("decoys", block - decoys.shape[1] + 1)
     page = paged[:, :, first : first + decoys.shape[1]]
     page.copy_(torch.where(plan.loses[:, :, None, None], decoys[:, None], page))
+    lowered = (row + key.round) % 2 == 1
+    deep = (unit * (DEEP * tall)).to(dtype)
+    beside = paged[:, :, (first + decoys.shape[1]) % block]
+    beside.copy_(torch.where((plan.loses & lowered[:, None])[:, :, None], deep[:, None], beside))
 
     height = source.uniform("height", (batch, blocks, 1), WINNER, HIGHEST_WINNER, torch.float32)
     winner = (height * (unit * tall)[:, None]).to(dtype)
@@ -60,9 +66,8 @@ def inputs(
     beyond = torch.arange(cache, device=device) >= plan.length[:, None]
     torch.where(beyond[:, :, None], trap[:, None], flat, out=flat)
     last = plan.length - 1
-    at_end = torch.where(plan.tail_wins[:, None], winner[:, 0], flat[row, last])
-    flat[row, last] = at_end
-    lowered = (row + key.round) % 2 == 1
+    ordinary = torch.where(lowered[:, None], deep, flat[row, last])
+    flat[row, last] = torch.where(plan.tail_wins[:, None], winner[:, 0], ordinary)
     low = torch.where(lowered[:, None], unit * (LOWERED * tall), 0.0).to(dtype)
     flat.sub_(low[:, None] * ~beyond[:, :, None])
     return {"q": q, "index_k": index_k, "seq_lens": plan.length.to(torch.int32)}

@@ -27,5 +27,5 @@ def inputs(
     # The smallest cases may have none in a gate, or only negative ones.
     width = spec.shape[1] // 2
     row, column = divmod(source.pick("certain", spec.shape[0] * width), width)
-    x[row, column] = HUGE
+    x[row, column].fill_(HUGE)  # assigned, it would be carried from the host
     return {"x": x}

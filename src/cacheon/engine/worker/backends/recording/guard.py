@@ -79,6 +79,9 @@ class Guard(TorchFunctionMode):
         outer = recorder.reading, recorder.trusted
         try:
             self._check(func, args, keywords)
+            if func is _TENSOR.__deepcopy__ and self._any_live(args[:1], {}):
+                # It copies a storage, which no operator shows: on a GPU a node like others.
+                func = _copied
             result = handed_over(func, *args, **keywords)
         finally:
             recorder.reading, recorder.trusted = outer
@@ -191,6 +194,14 @@ class Guard(TorchFunctionMode):
 def _type_name(kind: object) -> str:
     module = f"{getattr(kind, '__module__', '')}."
     return kind if isinstance(kind, str) else module + getattr(kind, "__name__", "")
+
+
+def _copied(tensor: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:
+    """What `copy.deepcopy` makes of a tensor, by an operator."""
+    if id(tensor) not in memo:
+        memo[id(tensor)] = tensor.detach().clone()
+    copy: torch.Tensor = memo[id(tensor)]
+    return copy
 
 
 def _is_host_type(kind: object) -> bool:
