@@ -62,6 +62,23 @@ def test_every_shipped_example_was_qualified() -> None:
     assert {Path(bundle["path"]).name for _, bundle in SAID} == set(expected)
 
 
+def test_nothing_was_left_out() -> None:
+    """The run on one GPU passed, and skipped nothing; so did the rounds after it."""
+    run = json.loads((RECORDS / "tests.json").read_text())
+    assert run["exit"] == 0
+    assert len(run["gpus"]) == 1
+    assert {test["outcome"] for test in run["tests"]} == {"passed"}
+    rounds = json.loads((RECORDS / "good-rounds.json").read_text())["rounds"]
+    seen = [
+        (word, graph)
+        for one in rounds
+        for b in one["bundles"]
+        for word, graph in zip(b["words"], b["graph"], strict=True)
+    ]
+    assert set(seen) == {("PASS", "verified")}
+    assert len({one["seed"] for one in rounds}) == len(rounds)
+
+
 def test_nothing_of_ranks_was_left_out() -> None:
     """The run on two GPUs passed, and skipped nothing."""
     run = json.loads((RECORDS / "rank-tests.json").read_text())

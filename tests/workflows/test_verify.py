@@ -257,3 +257,16 @@ def _interrupted(*_: Path, raise_interrupt: bool) -> Iterator[int]:
 def test_nothing_can_be_watched_where_nothing_is(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nothing to watch"):
         watch_bundles([tmp_path / "none"], CPU, lambda _: None, lambda _: None, start=Starter())
+
+
+def test_triton_is_made_ready_only_where_a_source_may_compile(tmp_path: Path) -> None:
+    triton = EXAMPLES / "good" / "triton_silu_and_mul"
+    compiled = _copied(SILU, tmp_path / "b")
+    (source,) = (compiled / "kernels").iterdir()
+    source.write_text(source.read_text() + "\nsilu_and_mul = torch.compile(silu_and_mul)\n")
+    hints = []
+    for bundles in ([SILU, RMSNORM], [SILU, triton], [compiled], [SILU, tmp_path / "none"]):
+        start = Starter()
+        verify(bundles, CPU, start=start)
+        hints.append(start.made[0].settings.triton)
+    assert hints == [False, True, True, False]

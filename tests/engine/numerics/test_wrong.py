@@ -46,6 +46,24 @@ def test_wrong_implementations_fail_in_any_two_rounds(name: str, dtype: str, dev
         assert not passed, (case.label, dtype, seed, first)
 
 
+@pytest.mark.parametrize("tokens", [3, 10])
+def test_a_lost_sign_is_seen_where_one_block_is_left_out(tokens: int) -> None:
+    """Of nine blocks eight are best; the ninth may happen to be the lowest without signs too."""
+    case = case_of("attention.msa_block_score", B=tokens, Hq=4, D=128, S=1152)
+    for seed in range(30):
+        seen = []
+        for turn in (seed, seed + 1):
+            inputs = drawn(case, seed, turn)
+            (found,), _ = measure(
+                SLOTS[case.slot],
+                case,
+                expected(case, inputs)[None],
+                CANDIDATES[case.slot].wrong["unsigned"](inputs, case)[None],
+            )
+            seen.append(not found.ok)
+        assert any(seen), seed
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_yesterdays_answer_fails_today(name: str) -> None:
     """An answer to the draws of the round before is no answer."""
