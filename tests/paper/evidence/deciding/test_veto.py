@@ -358,3 +358,14 @@ def test_there_are_no_more_reasons_than_a_grade_has_room_for(
         monkeypatch.setattr(veto, "MOST_SAID", room)
         expected = some.reasons[: len(some.reasons) - count]
         assert graded(failing, lost=lost[:9]) == ("FAIL", expected)
+
+
+def test_what_a_reason_takes_is_counted_to_the_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = a_delivery([replace(row, complete=False, infrastructure="lost") for row in rows_of()])
+    every = graded(rows).reasons
+    assert {len(encode(each)) % 2 for each in every} == {0, 1}
+    for count in range(1, len(every)):
+        exact = sum(len(encode(each)) + 1 for each in every[:count])
+        for room, kept in ((exact, count), (exact - 1, count - 1)):
+            monkeypatch.setattr(veto, "MOST_SAID", room)
+            assert graded(rows).reasons == every[:kept]
