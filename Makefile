@@ -21,6 +21,9 @@ PYTEST_ARGS ?=
 WORKERS ?= $(shell echo $$(($$(nproc) + 1)))
 # Groups of ranks that share the GPUs wait for each other: their tests run one by one.
 RANKS_ARGS ?=
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+COVERAGE = $(foreach room,records rules contract bundle scan evidence,--cov=cacheon.$(room)) \
+  --cov-report=term-missing:skip-covered --cov-fail-under=100
 GPU_PYTEST = PYTHONPATH=src$${PYTHONPATH:+:$$PYTHONPATH} CACHEON_STRICT=1 \
   CACHEON_RECORDS=$${CACHEON_RECORDS:-$(RECORDS)} $(PYTHON) -m pytest tests/engine
 
@@ -66,13 +69,11 @@ test: check ## the checks, then every test that needs no GPU
 	  'system call are skipped; CACHEON_STRICT=1 makes a skip a failure' >&2
 	@# Hundreds of processes start: none compiles the package anew. Bundles stay as they are.
 	$(BIN)/python -m compileall -q -x /examples/ src/cacheon
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not gpu and not ranks' $(PYTEST_ARGS)
+	$(PYTEST) -m covering tests/paper $(COVERAGE) $(PYTEST_ARGS)
+	$(PYTEST) -m 'not gpu and not ranks and not covering' $(PYTEST_ARGS)
 
 coverage: $(STAMP) ## the paper wing's tests, which must cover all of it
-	$(BIN)/python -m pytest -m 'not gpu and not ranks and not slow' \
-	  tests/paper \
-	  --cov=cacheon.records --cov=cacheon.rules --cov=cacheon.contract \
-	  --cov=cacheon.bundle --cov=cacheon.scan --cov=cacheon.evidence --cov-report=term-missing --cov-fail-under=100
+	$(PYTEST) -m covering tests/paper $(COVERAGE)
 
 gpu-test: ## the GPU's tests in the active environment, offline; a skip is a failure
 	@test "$(GPUS)" -ge 1 || { echo 'make gpu-test needs a GPU: nvidia-smi shows none' >&2; exit 2; }

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+PAPER = ROOT / "tests" / "paper"
 EXAMPLES = ROOT / "src" / "cacheon" / "examples"
 
 _results: list[dict[str, object]] = []
@@ -36,6 +37,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that need hardware which is not there are deselected, never skipped: a skip
     looks like success."""
+    for item in items:
+        if PAPER in item.path.parents and item.get_closest_marker("slow") is None:
+            item.add_marker("covering")
     kept: list[pytest.Item] = []
     left: list[pytest.Item] = []
     for item in items:
