@@ -115,10 +115,8 @@ class Calls(Methods):
                 else:
                     self._filled(target, values, keywords)
                 return instance
-            case Instance():
-                called = self.called_of(target)
-                if called is not None:
-                    return self.apply(node, called, values, keywords)
+            case Instance() if (called := self.called_of(target)) is not None:
+                return self.apply(node, called, values, keywords)
             case Kernel(gridded=True):
                 self._launch(node, target, values, keywords)
                 return NOTHING

@@ -289,9 +289,10 @@ def hands_on(node: FunctionNode) -> bool:
         match each:
             case ast.Name(id=name, ctx=ast.Store()) if name in rest:
                 return False
-            case ast.Starred(value=value) | ast.keyword(arg=None, value=value):
-                if not (isinstance(value, ast.Name) and value.id in rest):
-                    return False
+            case ast.Starred(value=value) | ast.keyword(arg=None, value=value) if not (
+                isinstance(value, ast.Name) and value.id in rest
+            ):
+                return False
         waiting += children(each)
     return True
 

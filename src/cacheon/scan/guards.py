@@ -58,9 +58,8 @@ def _runs_as_script(test: ast.expr) -> bool | None:
                 ops=[operator],
                 comparators=[ast.Name(id="__name__")],
             )
-        ):
-            if isinstance(operator, ast.Eq | ast.NotEq):
-                return isinstance(operator, ast.Eq)
+        ) if isinstance(operator, ast.Eq | ast.NotEq):
+            return isinstance(operator, ast.Eq)
         case ast.BoolOp(op=ast.And(), values=values):
             return True if any(map(_runs_as_script, values)) else None
     return None

@@ -109,9 +109,10 @@ def _argument(parameter: ast.arg) -> Value:
             return HOST
         case ast.Attribute(attr="device"):
             return Host(topics=frozenset({"device"}))
-        case ast.Subscript(value=ast.Name(id="list" | "List" | "Sequence"), slice=inner):
-            if _is_tensor(inner):
-                return Group(every=Tensor(shares=itself, holds=itself))
+        case ast.Subscript(value=ast.Name(id="list" | "List" | "Sequence"), slice=inner) if (
+            _is_tensor(inner)
+        ):
+            return Group(every=Tensor(shares=itself, holds=itself))
     return UNKNOWN
 
 

@@ -89,9 +89,10 @@ class Places(Members):
                 return replace(base, items=None, every=every(base))
             case ast.Constant(value=int(place)) if base.items and place < len(base.items):
                 return base.items[place]
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(place))):
-                if base.items and 0 < place <= len(base.items):
-                    return base.items[-place]
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(place))) if (
+                base.items and 0 < place <= len(base.items)
+            ):
+                return base.items[-place]
         found = every(base)
         return replace(found, held=found.held or base.held)
 

@@ -41,10 +41,10 @@ def lessened(operator: ast.operator, right: ast.expr, topics: Names) -> Names:
 def stepped(node: ast.AST) -> Names:
     """What the items of `range(0, n, 2)` are about."""
     match node:
-        case ast.Call(args=[first, _, step]):
-            start, every = constant(first), constant(step) or 0
-            if start is not None and every > 1:
-                return frozenset({f"{STEP}{every} from {start}"})
+        case ast.Call(args=[first, _, step]) if (start := constant(first)) is not None and (
+            every := constant(step) or 0
+        ) > 1:
+            return frozenset({f"{STEP}{every} from {start}"})
     return frozenset()
 
 
