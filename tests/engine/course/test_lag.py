@@ -15,7 +15,7 @@ BANK = torch.tensor([[1.0], [2.0], [3.0], [4.0]])
 
 @pytest.fixture(autouse=True)
 def _by_equality(monkeypatch: pytest.MonkeyPatch) -> None:
-    def measure(_slot: Any, _case: Any, _name: str, due: torch.Tensor, rows: torch.Tensor) -> Any:
+    def measure(_slot: Any, _case: Any, due: torch.Tensor, rows: torch.Tensor) -> Any:
         same = [bool(torch.equal(a, b)) for a, b in zip(due, rows, strict=True)]
         return [SimpleNamespace(ok=ok) for ok in same], None
 
